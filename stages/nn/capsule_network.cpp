@@ -247,8 +247,10 @@ Tensor group_capsules(const Tensor& features, std::int64_t size) {
 
 Tensor normalise_capsules(const Tensor& v, NormAxis axis) {
   if (axis == NormAxis::none) return v;
-  const std::int64_t dimension = axis == NormAxis::capsule ? 2 : 1;
-  return v * torch::rsqrt(torch::clamp_min((v * v).sum(dimension, true), 1e-12));
+  std::vector<std::int64_t> dimensions;
+  if (axis != NormAxis::capsule) dimensions.push_back(1);
+  if (axis != NormAxis::class_capsules) dimensions.push_back(2);
+  return v * torch::rsqrt(torch::clamp_min((v * v).sum(dimensions, true), 1e-12));
 }
 
 Tensor capsule_lengths(const Tensor& v) {

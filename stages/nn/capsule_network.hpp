@@ -41,6 +41,7 @@ namespace seam::nn {
 enum class NormAxis : std::uint8_t {
   capsule,         ///< each capsule over its D elements: the released code
   class_capsules,  ///< each of the D elements over the K classes: the thesis' wording
+  vector,          ///< all elements of all capsules together
   none,            ///< the output of routing
 };
 
@@ -149,8 +150,8 @@ struct ClassCapsules {
 /// seam::Error unless C is a multiple of size.
 [[nodiscard]] torch::Tensor group_capsules(const torch::Tensor& features, std::int64_t size);
 
-/// v / |v| along the axis, with |v|² kept above 1e-12 as in the released code (whose addition of
-/// 1e-7 to every element afterwards is left out: it changes no distance visibly).
+/// v / |v| along the axis or axes, with |v|² kept above 1e-12 as in the released code (whose
+/// addition of 1e-7 to every element afterwards is left out: it changes no distance visibly).
 [[nodiscard]] torch::Tensor normalise_capsules(const torch::Tensor& v, NormAxis axis);
 
 /// |v| of capsules [N,K,D], with a gradient, which is 0 for a length of 0.

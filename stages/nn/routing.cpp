@@ -12,6 +12,7 @@
 
 #include "stages/nn/fixed_parts.hpp"
 #include "stages/nn/kernels/routing.hpp"
+#include "stages/nn/layers.hpp"
 #include "stages/nn/own_routing.hpp"
 
 namespace seam::nn {
@@ -48,23 +49,32 @@ std::int64_t softmax_dimension(const RoutingOptions& options) {
   return options.softmax == RoutingSoftmax::classes ? 1 : 2;
 }
 
-/// With weights [N,D,K*O].
+/// 1 / |x| along the last dimension; finite at zero.
+Tensor inverse_lengths(const Tensor& x) {
+  return torch::rsqrt(torch::clamp_min((x * x).sum(-1), 1e-12));
+}
+
+/// With weights [N,D,K*O], or the [D,K*O] of all.
 Tensor route_predictions(const Tensor& u, const Tensor& weight, std::int64_t classes,
                          const RoutingOptions& options) {
   const Tensor predictions = u.transpose(0, 1)
-                                 .bmm(weight)
+                                 .matmul(weight)
                                  .view({u.size(1), u.size(0), classes, -1})
-                                 .permute({1, 2, 0, 3});  // û [B,K,N,O]
+                                 .permute({1, 2, 0, 3})
+                                 .contiguous();  // û [B,K,N,O]
+  const bool stop = options.gradient == RoutingGradient::last_iteration;
+  const Tensor seen = stop ? predictions.detach() : predictions;  // by the couplings
+  const bool cosine = options.agreement == Agreement::cosine;
+  const Tensor scale = cosine ? inverse_lengths(seen) * options.factor : Tensor();  // [B,K,N]
   Tensor logits = torch::zeros({u.size(0), classes, u.size(1)}, u.options());
   for (std::int64_t t = 0;; ++t) {
     const Tensor couplings = torch::softmax(logits, softmax_dimension(options));
     const Tensor s = couplings.unsqueeze(2).matmul(predictions).squeeze(2);
     const Tensor v = squash_reference(s, options.squash, options.epsilon);
     if (t + 1 == options.iterations) return v;
-    const bool stop = options.gradient == RoutingGradient::last_iteration;
-    const Tensor agreement = (stop ? predictions.detach() : predictions)
-                                 .matmul((stop ? v.detach() : v).unsqueeze(-1))
-                                 .squeeze(-1);
+    const Tensor parent = stop ? v.detach() : v;
+    Tensor agreement = seen.matmul(parent.unsqueeze(-1)).squeeze(-1);
+    if (cosine) agreement = agreement * inverse_lengths(parent).unsqueeze(-1) * scale;
     logits = options.logits == Logits::replace ? agreement : logits + agreement;
   }
 }
@@ -100,8 +110,19 @@ Tensor plain(const Tensor& u, const Tensor& weight, std::int64_t classes,
              const RoutingOptions& options) {
   // Sums over thousands of capsules are computed in the capsules' own type.
   const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
-  return weight.dim() == 3 ? route_predictions(u, weight, classes, options)
-                           : route_factored(u, weight, classes, options);
+  return weight.dim() == 3 || options.agreement == Agreement::cosine
+             ? route_predictions(u, weight, classes, options)
+             : route_factored(u, weight, classes, options);
+}
+
+/// One iteration with weights [N,D,K*O]: the couplings are equal.
+Tensor route_once(const Tensor& u, const Tensor& weight, std::int64_t classes,
+                  const RoutingOptions& options) {
+  const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
+  const bool over_classes = options.softmax == RoutingSoftmax::classes;
+  const Tensor s = nn::linear(u.flatten(1), weight.flatten(0, 1).t()) /
+                   static_cast<double>(over_classes ? classes : u.size(1));
+  return squash(s.view({u.size(0), classes, -1}), options.squash, options.epsilon);
 }
 
 kernels::RoutingShape shape_of(const Tensor& u, const Tensor& weight, std::int64_t classes,
@@ -223,7 +244,8 @@ struct RoutingFunction : torch::autograd::Function<RoutingFunction> {
 };
 
 bool covered(const Tensor& u, const Tensor& weight, const RoutingOptions& options) {
-  return weight.dim() == 2 && options.softmax == RoutingSoftmax::classes &&
+  return weight.dim() == 2 && options.agreement == Agreement::product &&
+         options.softmax == RoutingSoftmax::classes &&
          options.squash == SquashForm::epsilon_in_root && u.device().is_cpu() && u.numel() > 0 &&
          (u.scalar_type() == torch::kFloat32 || u.scalar_type() == torch::kFloat64);
 }
@@ -233,7 +255,11 @@ bool covered(const Tensor& u, const Tensor& weight, const RoutingOptions& option
 Tensor route(const Tensor& u, const Tensor& weight, std::int64_t classes,
              const RoutingOptions& options) {
   check(u, weight, classes, options);
-  if (weight.dim() == 3 && u.device().is_cpu() && u.numel() > 0) {
+  if (weight.dim() == 3 && options.iterations == 1 && u.numel() > 0) {
+    return route_once(u, weight, classes, options);
+  }
+  if (weight.dim() == 3 && options.agreement == Agreement::product && u.device().is_cpu() &&
+      u.numel() > 0) {
     return route_own(u, weight, classes, options);
   }
   if (!covered(u, weight, options)) {

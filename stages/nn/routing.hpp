@@ -12,7 +12,8 @@
 /// forward and backward are passes over u only, by our own kernels; on other devices and for other
 /// types they are a few matrix products.
 ///
-/// For separate weights of each input capsule (Sabour et al.) own_routing.hpp makes û once.
+/// For separate weights of each input capsule (Sabour et al.) own_routing.hpp makes û once. With
+/// one iteration all couplings are equal, and v is one matrix product.
 #pragma once
 
 #include <torch/types.h>
@@ -29,6 +30,12 @@ enum class Logits : std::uint8_t {
   accumulate,  ///< b += agreement: Sabour et al.
 };
 
+/// The agreement of a prediction û_ij and a class capsule v_j.
+enum class Agreement : std::uint8_t {
+  product,  ///< û_ij · v_j: Sabour et al.
+  cosine,   ///< RoutingOptions::factor times û_ij · v_j / (|û_ij| |v_j|)
+};
+
 /// How far back the gradient goes.
 enum class RoutingGradient : std::uint8_t {
   all_iterations,  ///< through the coupling coefficients of every iteration: the released code
@@ -43,6 +50,8 @@ enum class RoutingSoftmax : std::uint8_t {
 
 struct RoutingOptions {
   std::int64_t iterations = 3;
+  Agreement agreement = Agreement::product;
+  double factor = 10;  ///< on cosines: a softmax over classes needs differences of order 1
   Logits logits = Logits::replace;
   RoutingGradient gradient = RoutingGradient::all_iterations;
   RoutingSoftmax softmax = RoutingSoftmax::classes;

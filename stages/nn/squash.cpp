@@ -84,6 +84,7 @@ Tensor squash(const Tensor& s, double epsilon) {
 }
 
 Tensor squash(const Tensor& s, SquashForm form, double epsilon) {
+  if (form == SquashForm::none) return s;
   if (form == SquashForm::epsilon_in_root) return squash(s, epsilon);
   return by_parts(s, {}, [form, epsilon](const Tensor& rows, const Tensor& /*none*/) {
     return squash_reference(rows, form, epsilon);
@@ -104,6 +105,8 @@ Tensor squash_reference(const Tensor& s, SquashForm form, double epsilon) {
       return torch::tanh(s);
     case SquashForm::sigmoid:
       return torch::sigmoid(s);
+    case SquashForm::none:
+      return s;
   }
   return s;  // unreachable: all forms are listed
 }

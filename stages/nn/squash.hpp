@@ -29,6 +29,7 @@ enum class SquashForm : std::uint8_t {
   epsilon_after_root,  ///< ... · s / (|s| + ε): equation 7 of the thesis
   tanh,                ///< of each element: the Siamese capsule network of O'Neill (2018)
   sigmoid,             ///< of each element: its released code
+  none,                ///< v = s, of any length
 };
 
 /// Squashes in that form along the last dimension. At zero, gradients are finite in every form.

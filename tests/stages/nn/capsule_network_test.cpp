@@ -352,6 +352,8 @@ TEST(Capsules, NormalisedAlongTheAskedAxis) {
   EXPECT_LT(
       (normalise_capsules(v, NormAxis::class_capsules).norm(2, {1}) - 1).abs().max().item<double>(),
       1e-5);
+  const Tensor whole = normalise_capsules(v, NormAxis::vector).flatten(1);
+  EXPECT_TRUE(torch::allclose(whole, v.flatten(1) / v.flatten(1).norm(2, 1, true), 1e-5, 1e-6));
 }
 
 TEST(Capsules, AreLeftAsTheyAreWhereAsked) {

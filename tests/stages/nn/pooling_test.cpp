@@ -52,6 +52,14 @@ Tensor random_map(std::int64_t images, std::int64_t channels, std::int64_t heigh
   return torch::rand({images, channels, height, width}, torch::kFloat64);
 }
 
+TEST(GlobalPooling, WithoutPoolingThePixelsOfAChannelAreSideBySide) {
+  const Tensor map = random_map(3, 4, 5, 2);
+  const Tensor flat =
+      GlobalPooling(Pooling::none)(map.contiguous(torch::MemoryFormat::ChannelsLast));
+  ASSERT_EQ(flat.sizes(), (std::vector<std::int64_t>{3, 40}));
+  EXPECT_EQ(flat[2][3 * 10 + 4 * 2 + 1].item<double>(), map[2][3][4][1].item<double>());
+}
+
 TEST(GlobalPooling, EqualsLoopsInAllItsForms) {
   const Tensor map = random_map(3, 4, 5, 2);
   for (const Pooling pooling : {Pooling::average, Pooling::generalised_mean,

@@ -236,6 +236,22 @@ std::vector<Layer> all_layers() {
       }
     }
   }
+  for (const bool own : {false, true}) {
+    for (const SquashForm form : {SquashForm::epsilon_in_root, SquashForm::none}) {
+      Layer layer;
+      layer.name = (own ? "own" : "shared") + std::string("_cosine") +
+                   (form == SquashForm::none ? "" : "_squash");
+      layer.own = own;
+      layer.options.squash = form;
+      layer.options.agreement = Agreement::cosine;
+      layer.options.factor = 3;
+      layers.push_back(layer);
+      layer.name += "_once";
+      layer.options.agreement = Agreement::product;
+      layer.options.iterations = 1;
+      layers.push_back(layer);
+    }
+  }
   return layers;
 }
 
@@ -309,8 +325,16 @@ void squash_in_place(std::vector<double>& s, SquashForm form, double epsilon) {
       case SquashForm::sigmoid:
         x = 1 / (1 + std::exp(-x));
         break;
+      case SquashForm::none:
+        break;
     }
   }
+}
+
+double length_of(const std::vector<double>& v) {
+  double square = 0;
+  for (const double x : v) square += x * x;
+  return std::sqrt(square);
 }
 
 /// Values [rows][columns], or [rows][columns][third].
@@ -376,6 +400,9 @@ std::vector<double> by_loops(const Tensor& u, const Tensor& weight, const Layer&
       for (std::size_t j = 0; j < v.size(); ++j) {
         double agreement = 0;
         for (std::size_t o = 0; o < v[j].size(); ++o) agreement += predicted[i][j][o] * v[j][o];
+        if (layer.options.agreement == Agreement::cosine) {
+          agreement *= layer.options.factor / length_of(predicted[i][j]) / length_of(v[j]);
+        }
         logits[i][j] = agreement + (layer.options.logits == Logits::accumulate ? logits[i][j] : 0);
       }
     }
