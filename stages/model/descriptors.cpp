@@ -4,6 +4,7 @@
 #include <torch/types.h>
 #include <seam/error.hpp>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -12,10 +13,29 @@
 
 namespace seam::nn {
 
+std::int64_t GlobalDescriptorsOptions::pooled(Pooling pooling) const {
+  return pooling == Pooling::none ? channels * map_height * map_width : channels;
+}
+
+std::int64_t GlobalDescriptorsOptions::length() const {
+  std::int64_t sum = 0;
+  for (const Pooling pooling : descriptors) sum += dimensions > 0 ? dimensions : pooled(pooling);
+  return sum;
+}
+
 GlobalDescriptorsImpl::GlobalDescriptorsImpl(GlobalDescriptorsOptions options)
     : options_(std::move(options)) {
   if (options_.channels < 1 || options_.descriptors.empty()) {
     throw Error("global descriptors need at least one descriptor, and one channel",
+                Fault::configuration);
+  }
+  const bool flat = std::ranges::count(options_.descriptors, Pooling::none) > 0;
+  if (flat ? options_.map_height < 1 || options_.map_width < 1
+           : options_.map_height != 0 || options_.map_width != 0) {
+    throw Error(flat ? "the descriptor `flat` has weights for each pixel: set `map_height` and "
+                       "`map_width` to those of the feature map"
+                     : "`map_height` and `map_width` have no effect without the descriptor `flat`; "
+                       "remove them",
                 Fault::configuration);
   }
   for (const Pooling pooling : options_.descriptors) {
@@ -25,17 +45,27 @@ GlobalDescriptorsImpl::GlobalDescriptorsImpl(GlobalDescriptorsOptions options)
       // Without a bias, as in the paper's figure and released implementations.
       projections_.push_back(register_module(
           "projection" + number,
-          Linear(torch::nn::LinearOptions(options_.channels, options_.dimensions).bias(false))));
+          Linear(torch::nn::LinearOptions(options_.pooled(pooling), options_.dimensions)
+                     .bias(false))));
     }
   }
   if (options_.classes > 0) {
-    bn_ = register_module("bn", BatchNorm2d(options_.channels));
-    fc_ = register_module("fc", Linear(options_.channels, options_.classes));
+    const std::int64_t first = options_.pooled(options_.descriptors[0]);
+    bn_ = register_module("bn", BatchNorm2d(first));
+    fc_ = register_module("fc", Linear(first, options_.classes));
   }
 }
 
 DescriptorsOutput GlobalDescriptorsImpl::forward(const Tensor& feature_map) {
   check_feature_map(feature_map, options_.channels);
+  if (options_.map_height > 0 &&
+      (feature_map.size(2) != options_.map_height || feature_map.size(3) != options_.map_width)) {
+    throw Error("the feature map is " + std::to_string(feature_map.size(3)) + "x" +
+                    std::to_string(feature_map.size(2)) + ", but the descriptor `flat` is for " +
+                    std::to_string(options_.map_width) + "x" + std::to_string(options_.map_height) +
+                    " (width x height); set `map_width` and `map_height`, or resize the images",
+                Fault::configuration);
+  }
   DescriptorsOutput output;
   std::vector<Tensor> descriptors;
   for (std::size_t at = 0; at < pools_.size(); ++at) {
@@ -62,13 +92,21 @@ void Descriptors::declare(Declaration& d) {
   d.parameter("channels", options_.channels, "channels of the feature map")
       .range(1, 65536)
       .required();
-  d.parameter("descriptors", options_.descriptors,
-              "poolings over the pixels of each channel: the mean (spoc), the generalised mean "
-              "with one trained power (gem) or one for each channel (gemmp), or the maximum (mac)",
-              {{"spoc", nn::Pooling::average},
-               {"gem", nn::Pooling::generalised_mean},
-               {"gemmp", nn::Pooling::generalised_mean_by_channel},
-               {"mac", nn::Pooling::maximum}});
+  d.parameter(
+      "descriptors", options_.descriptors,
+      "poolings over the pixels of each channel: the mean (spoc), the generalised mean "
+      "with one trained power (gem) or one for each channel (gemmp), or the maximum (mac); or "
+      "all pixels, not pooled (flat)",
+      {{"spoc", nn::Pooling::average},
+       {"gem", nn::Pooling::generalised_mean},
+       {"gemmp", nn::Pooling::generalised_mean_by_channel},
+       {"mac", nn::Pooling::maximum},
+       {"flat", nn::Pooling::none}});
+  d.parameter("map_height", options_.map_height,
+              "height of the feature map, which flat needs: its dense layer has weights for each "
+              "pixel; 0: without flat, maps may have any size")
+      .range(0, 4096);
+  d.parameter("map_width", options_.map_width, "width of the feature map, likewise").range(0, 4096);
   d.parameter("dimensions", options_.dimensions,
               "length of each descriptor, which a dense layer makes; 0: the pooled channels")
       .range(0, 65536);

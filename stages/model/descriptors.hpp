@@ -35,12 +35,14 @@ struct GlobalDescriptorsOptions {
   std::vector<Pooling> descriptors = {Pooling::average, Pooling::generalised_mean};
   std::int64_t dimensions = 0;  ///< of each descriptor; 0: the pooled channels, no dense layer
   UnitLength unit_length = UnitLength::together;
-  std::int64_t classes = 0;  ///< 0: no classifier
+  std::int64_t classes = 0;     ///< 0: no classifier
+  std::int64_t map_height = 0;  ///< of the feature map; only for Pooling::none, which needs it
+  std::int64_t map_width = 0;
 
+  /// Elements that a pooling gives.
+  [[nodiscard]] std::int64_t pooled(Pooling pooling) const;
   /// Length of all descriptors together.
-  [[nodiscard]] std::int64_t length() const {
-    return (dimensions > 0 ? dimensions : channels) * static_cast<std::int64_t>(descriptors.size());
-  }
+  [[nodiscard]] std::int64_t length() const;
 };
 
 struct DescriptorsOutput {
@@ -51,9 +53,11 @@ struct DescriptorsOutput {
 /// Submodules are named "pool1", "projection1", "pool2" and so on, "bn" and "fc".
 class GlobalDescriptorsImpl : public torch::nn::Module {
  public:
-  /// Throws seam::Error for no descriptors and for no channels.
+  /// Throws seam::Error for no descriptors, for no channels, and for a map's size without, or
+  /// none with, a descriptor that depends on it.
   explicit GlobalDescriptorsImpl(GlobalDescriptorsOptions options);
-  /// Throws seam::Error for a map with a different number of channels.
+  /// Throws seam::Error for a map with a different number of channels, or a different size than
+  /// the set one.
   DescriptorsOutput forward(const Tensor& feature_map);
 
  private:

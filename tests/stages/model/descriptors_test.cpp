@@ -43,6 +43,22 @@ const auto conformance =
                         {{"descriptors", std::vector<std::string>{"rmac"}}}},
         });
 
+const auto flat_conformance =
+    seam::testing::conformance<Descriptors>(
+        {
+            .name = "flat",
+            .parameters = {{"channels", std::int64_t{8}},
+                           {"descriptors", std::vector<std::string>{"flat"}},
+                           {"dimensions", std::int64_t{6}},
+                           {"map_height", std::int64_t{4}},
+                           {"map_width", std::int64_t{3}}},
+            .packets =
+                [](Harness&) {
+                  return std::vector<Packet>{batch(5), batch(3)};
+                },
+            .refused = {{{"map_height", std::int64_t{0}}}},
+        });
+
 TEST(Descriptors, ProvideWhatTheyAreAskedFor) {
   test::With<Descriptors> harness;
   harness.set("channels", 8)
@@ -106,6 +122,30 @@ TEST(GlobalDescriptors, AreUnitVectorsAloneWhereAskedFor) {
       embedding, nn::GlobalDescriptors(together)(map).embedding * std::sqrt(3), 1e-5, 1e-6));
 }
 
+TEST(GlobalDescriptors, TheFlatOneSeesWhereAPixelIs) {
+  nn::GlobalDescriptorsOptions flat = options();
+  flat.descriptors = {nn::Pooling::none, nn::Pooling::average};
+  flat.map_height = 3;
+  flat.map_width = 2;
+  torch::manual_seed(2);
+  nn::GlobalDescriptors net(flat);
+  net->eval();
+  const Tensor map = torch::rand({2, 6, 3, 2});
+  const nn::DescriptorsOutput output = net(map);
+  const auto parameters = net->named_parameters();
+  EXPECT_EQ(output.embedding.size(1), flat.length());
+  const Tensor dense =
+      torch::einsum("nchw,echw->ne", {map, parameters["projection1.weight"].view({4, 6, 3, 2})});
+  EXPECT_TRUE(torch::allclose(output.embedding.narrow(1, 0, 4),
+                              dense / dense.norm(2, 1, true) / std::sqrt(2.0), 1e-4, 1e-6));
+  EXPECT_TRUE(torch::allclose(
+      output.logits, map.flatten(1).matmul(parameters["fc.weight"].t()) + parameters["fc.bias"],
+      1e-3, 1e-4));
+  flat.dimensions = 0;
+  EXPECT_EQ(nn::GlobalDescriptors(flat)(map).embedding.size(1), 6 * 3 * 2 + 6);
+  EXPECT_EQ(flat.length(), 6 * 3 * 2 + 6);
+}
+
 TEST(GlobalDescriptors, WithoutProjectionAndClassesHaveNoWeights) {
   nn::GlobalDescriptorsOptions bare;
   bare.channels = 6;
@@ -125,6 +165,16 @@ TEST(GlobalDescriptors, WhatDoesNotFitIsRefused) {
   EXPECT_REFUSED((void)net(torch::rand({2, 5, 3, 3})), Fault::configuration,
                  "the feature map is [2, 5, 3, 3]");
   EXPECT_REFUSED((void)net(torch::rand({2, 6})), Fault::configuration, "the feature map is [2, 6]");
+  nn::GlobalDescriptorsOptions sized = options();
+  sized.map_height = 3;
+  sized.map_width = 2;
+  EXPECT_REFUSED(nn::GlobalDescriptors{sized}, Fault::configuration, "remove them");
+  sized.descriptors.push_back(nn::Pooling::none);
+  EXPECT_REFUSED((void)nn::GlobalDescriptors(sized)(torch::rand({2, 6, 2, 3})),
+                 Fault::configuration, "is for 2x3");
+  sized.map_width = 0;
+  EXPECT_REFUSED(nn::GlobalDescriptors{sized}, Fault::configuration,
+                 "set `map_height` and `map_width`");
 }
 
 TEST(GlobalDescriptors, HaveTheSameBytesForAnyNumberOfThreads) {
