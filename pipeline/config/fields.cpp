@@ -317,7 +317,7 @@ class FieldCheck {
   std::set<std::string> mistyped_;         ///< already reported, so their readers are not checked
 };
 
-/// A parameter that the file omits although a needed field has a dimension with its name.
+/// A parameter that is the size of a needed field, and that the file omits.
 struct UnsetSize {
   std::string parameter;
   std::string doc;
@@ -342,8 +342,9 @@ std::vector<UnsetSize> unset_sizes(const StageDraft& stage) {
     const std::vector<std::string> names = dimensions_in(need.contract);
     for (const ParameterInfo& parameter : description.parameters) {
       const auto named = std::ranges::find(names, parameter.name);
-      if (named == names.end() || parameter.kind != ValueKind::integer) continue;
-      if (parameter.default_value || stage.spec.values.contains(parameter.name)) continue;
+      if (!parameter.from_field || named == names.end()) continue;
+      if (stage.spec.values.contains(parameter.name)) continue;
+      if (without_effect(parameter, description, stage.spec.values)) continue;
       unset.push_back({parameter.name, parameter.doc, need.name,
                        static_cast<std::size_t>(named - names.begin())});
     }

@@ -28,10 +28,11 @@ void members_of(T& condition, const Use& use) {
 template <Is<ParameterInfo> T, class Use>
 void members_of(T& parameter, const Use& use) {
   auto& [name, doc, unit, kind, default_value, required, least, most, choices, renamed_from,
-         interface, folder_with, exists_in, initial, role, unused_with, only_with, is_preset,
-         preset_defaults, assign, bind] = parameter;
+         interface, folder_with, exists_in, initial, from_field, role, unused_with, only_with,
+         is_preset, preset_defaults, assign, bind] = parameter;
   use(name, doc, unit, kind, default_value, required, least, most, choices, renamed_from, interface,
-      folder_with, exists_in, initial, role, unused_with, only_with, is_preset, preset_defaults);
+      folder_with, exists_in, initial, from_field, role, unused_with, only_with, is_preset,
+      preset_defaults);
 }
 
 template <Is<FieldInfo> T, class Use>

@@ -153,18 +153,19 @@ void refuse_unless_splittable(const CheckedPipeline& pipeline) {
 PartInputs inputs_of(const CheckedPipeline& pipeline) {
   std::map<std::string, std::string> files = data_files(pipeline);
   files.merge(initial_files(pipeline));
-  return {pipeline.spec.resolved, std::move(files),
+  return {pipeline.spec.resolved, pipeline.spec.roles, std::move(files),
           hashes_of(make_launch(pipeline.spec, pipeline.plugins).plugins)};
 }
 
 PartInputs read_inputs(const fs::path& part) {
   const Launch launch = read_launch(part);
-  return {pipeline_below_head(read_text_file(part / "resolved.toml")), launch.data,
+  return {pipeline_below_head(read_text_file(part / "resolved.toml")), launch.roles, launch.data,
           hashes_of(launch.plugins)};
 }
 
 std::string difference_between(const PartInputs& before, const PartInputs& now) {
-  const auto keys = in_results(set_by_users(differences_between(before.pipeline, now.pipeline)));
+  const auto keys =
+      in_results(set_by_users(differences_between(before.pipeline, now.pipeline)), now.roles);
   if (!keys.empty()) return to_text(keys);
   if (const auto changed = changed_data(before.files, now.files); !changed.empty()) {
     return "the content of " + enumerated(changed);

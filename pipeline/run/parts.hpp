@@ -40,6 +40,7 @@ void refuse_unless_splittable(const CheckedPipeline& pipeline);
 /// What determines the content of all parts together.
 struct PartInputs {
   std::string pipeline;                      ///< resolved
+  Roles roles;                               ///< of its keys
   std::map<std::string, std::string> files;  ///< SHA-256 of data and weights by key
   std::vector<std::string> plugins;          ///< SHA-256, sorted
 };

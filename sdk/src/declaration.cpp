@@ -330,6 +330,7 @@ ParameterBuilder& ParameterBuilder::required() {
 }
 
 ParameterBuilder& ParameterBuilder::from_field() {
+  parameter_->from_field = true;
   parameter_->default_value.reset();
   parameter_->doc += "; default: that of the field that arrives";
   return *this;

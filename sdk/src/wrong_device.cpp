@@ -46,9 +46,8 @@ std::string wrong_device(const Packet& packet, const Description& description,
                (provider == providers.end() ? "an unknown stage" : provider->second);
   }
   if (message.empty()) return message;
-  return message + "; that stage must create its tensors on the run's device, '" + device +
-         "' (device_of(context) in seam/tensor.hpp), or move them there. LibTorch reports: " +
-         cause;
+  return message + "; read it with on_device(packet, field, context), which moves it to '" +
+         device + "', or create it there (device_of(context)). LibTorch reports: " + cause;
 }
 
 }  // namespace seam::host

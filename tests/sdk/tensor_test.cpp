@@ -376,8 +376,8 @@ TEST(Provided, ATensorOnAnotherDeviceIsTheFaultOfWhoProvidesIt) {
   const Tensor elsewhere = torch::ones({2, 8}, torch::kMeta);
   const std::string said = refusal_of_sum(elsewhere, true);
   EXPECT_THAT(said, HasSubstr("field 'embedding' cannot be used: it is on the device 'meta'"));
-  EXPECT_THAT(said, HasSubstr("comes from stage 'mine' (acme.mine); that stage must create its "
-                              "tensors on the run's device, 'cpu'"));
+  EXPECT_THAT(said, HasSubstr("comes from stage 'mine' (acme.mine); read it with "
+                              "on_device(packet, field, context), which moves it to 'cpu'"));
   EXPECT_THAT(said, HasSubstr("LibTorch reports: "));
   EXPECT_THAT(said, Not(HasSubstr("frame #"))) << "a stack trace";
   EXPECT_THAT(said, Not(HasSubstr("'images'"))) << "that tensor is on the run's device";

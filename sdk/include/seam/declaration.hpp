@@ -101,6 +101,8 @@ struct ParameterInfo {
   std::optional<std::string> exists_in;
   /// Defines how a network starts; it has no effect if its state is restored.
   bool initial = false;
+  /// If the file omits it, it is the size that a field has when it arrives.
+  bool from_field = false;
   ParameterRole role = ParameterRole::setting;
   /// For replicates: with these values of another parameter, this one selects nothing. None: it
   /// always does.

@@ -35,7 +35,8 @@ std::string dump(const StageRunner& stage) {
             "|" + (p.default_value ? to_text(*p.default_value) : "none") + "|" +
             (p.required ? "required" : "") + "|" + (p.least ? std::to_string(*p.least) : "") + "|" +
             (p.most ? std::to_string(*p.most) : "") + "|" + p.interface + "|" + accepted_by(p) +
-            "|" + p.exists_in.value_or("none") + (p.initial ? "|initial" : "");
+            "|" + p.exists_in.value_or("none") + (p.initial ? "|initial" : "") +
+            (p.from_field ? "|from_field" : "");
     for (const std::string& old_name : p.renamed_from) text += " was " + old_name;
     text += "\n";
   }
@@ -108,6 +109,7 @@ class Talkative final : public Stage {
       p.folder_with = {"img", "a|b"};
       p.exists_in = "root";
       p.initial = true;
+      p.from_field = true;
       p.role = ParameterRole::replicate;
       p.unused_with = Condition{"parts", {value}};
       p.only_with = Condition{"mode", {value, Value{std::string("a")}}};
@@ -136,14 +138,15 @@ class Talkative final : public Stage {
 // The bindings name every member, so that a new one cannot be forgotten here.
 void expect_same(const ParameterInfo& a, const ParameterInfo& b) {
   const auto& [name, doc, unit, kind, value, required, least, most, choices, renamed_from,
-               interface, folder_with, exists_in, initial, role, unused_with, only_with, is_preset,
-               preset_defaults, assign, bind] = a;
-  EXPECT_EQ(std::tie(name, doc, unit, kind, value, required, least, most, choices, renamed_from,
-                     interface, folder_with, exists_in, initial, role, unused_with, only_with,
-                     is_preset, preset_defaults),
-            std::tie(b.name, b.doc, b.unit, b.kind, b.default_value, b.required, b.least, b.most,
-                     b.choices, b.renamed_from, b.interface, b.folder_with, b.exists_in, b.initial,
-                     b.role, b.unused_with, b.only_with, b.is_preset, b.preset_defaults))
+               interface, folder_with, exists_in, initial, from_field, role, unused_with, only_with,
+               is_preset, preset_defaults, assign, bind] = a;
+  EXPECT_EQ(
+      std::tie(name, doc, unit, kind, value, required, least, most, choices, renamed_from,
+               interface, folder_with, exists_in, initial, from_field, role, unused_with, only_with,
+               is_preset, preset_defaults),
+      std::tie(b.name, b.doc, b.unit, b.kind, b.default_value, b.required, b.least, b.most,
+               b.choices, b.renamed_from, b.interface, b.folder_with, b.exists_in, b.initial,
+               b.from_field, b.role, b.unused_with, b.only_with, b.is_preset, b.preset_defaults))
       << name;
 }
 
