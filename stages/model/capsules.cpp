@@ -63,6 +63,9 @@ CapsulesImpl::CapsulesImpl(const CapsulesOptions& options, std::uint64_t seed) :
                                   ? normal_values(sizes, *options_.weight_deviation, seed, 0)
                                   : glorot_uniform(sizes, options_.capsule_size, columns, seed, 0));
   if (options_.normalise_classes) class_bn_ = register_module("class_bn", BatchNorm2d(columns));
+  if (options_.attention) {
+    attention_ = register_module("attention", SelfAttention(options_.class_capsule_size));
+  }
 }
 
 Tensor CapsulesImpl::primary_capsules(const Tensor& map) {
@@ -88,7 +91,9 @@ Tensor CapsulesImpl::primary_capsules(const Tensor& map) {
 CapsulesOutput CapsulesImpl::forward(const Tensor& map) {
   Tensor v = route(primary_capsules(map), weight_, options_.classes, options_.routing);
   if (class_bn_) v = class_bn_(v.reshape({v.size(0), -1, 1, 1})).view(v.sizes());
-  return {v, capsule_lengths(v), normalise_capsules(v, options_.norm_axis).flatten(1)};
+  const Tensor capsules = attention_ ? attention_(v) : v;
+  return {capsules, capsule_lengths(v),
+          normalise_capsules(capsules, options_.norm_axis).flatten(1)};
 }
 
 }  // namespace seam::nn
@@ -114,6 +119,7 @@ void Capsules::declare(Declaration& d) {
       .only_with("embedding", Value{true});
   declare_fields(d);
   vocabulary_.declare(d);
+  d.offers<MakesCapsules>(*this);
   declare_module(d);
 }
 
@@ -174,6 +180,8 @@ void Capsules::declare_classes(Declaration& d) {
       .only_with("routing", "cosine");
   d.parameter("normalise_classes", options_.normalise_classes,
               "whether the elements of the class capsules go through batch normalisation");
+  d.parameter("attention", options_.attention,
+              "whether to then apply self-attention over the class capsules");
 }
 
 void Capsules::declare_fields(Declaration& d) {
@@ -187,8 +195,8 @@ void Capsules::declare_fields(Declaration& d) {
   d.needs(field::feature_map).contract("f32[N," + channels + "," + sides + "]");
   d.provides(field::capsules)
       .contract("f32[N," + classes + "," + size + "]")
-      .doc("as routed and normalised by `normalise_classes`, not of unit length");
-  d.provides(field::class_lengths).contract("f32[N," + classes + "]");
+      .doc("after attention, not of unit length");
+  d.provides(field::class_lengths).contract("f32[N," + classes + "]").doc("before attention");
   if (embedding_) {
     d.provides(field::embedding)
         .contract("f32[N," + std::to_string(options_.classes * options_.class_capsule_size) + "]")

@@ -4,7 +4,8 @@
 ///       primary convolution, (batch normalisation)     [N,P*d,h,w]
 ///       d consecutive channels of a pixel are a capsule, (squash)   u [N,h*w*P,d]
 ///       matrices that all capsules share, or each its own; (routing), (squash)   v [N,K,D]
-///       (batch normalisation)                          capsules [N,K,D], class_lengths [N,K]
+///       (batch normalisation)                          class_lengths [N,K]
+///       (self-attention over the K)                    capsules [N,K,D]
 ///       side by side, (to unit length)                 embedding [N,K*D]
 ///
 /// With shared matrices, three iterations and the squash it is the head of SCCapsNet (Kınlı 2019).
@@ -23,9 +24,11 @@
 #include <string_view>
 
 #include "stages/class_vocabulary.hpp"
+#include "stages/model/makes_capsules.hpp"
 #include "stages/nn/capsule_network.hpp"
 #include "stages/nn/layers.hpp"
 #include "stages/nn/routing.hpp"
+#include "stages/nn/self_attention.hpp"
 
 namespace seam::nn {
 
@@ -54,6 +57,7 @@ struct CapsulesOptions {
   /// `squash` is that of primary and of class capsules.
   RoutingOptions routing = {
       .iterations = 1, .logits = Logits::accumulate, .squash = SquashForm::none};
+  bool attention = false;                 ///< of class capsules to each other
   NormAxis norm_axis = NormAxis::vector;  ///< of the embedding
 
   /// Number of positions of the primary convolution in a map. Throws seam::Error if it is smaller
@@ -63,12 +67,12 @@ struct CapsulesOptions {
 
 struct CapsulesOutput {
   torch::Tensor capsules;   ///< [N,K,D]
-  torch::Tensor lengths;    ///< [N,K]
+  torch::Tensor lengths;    ///< [N,K], before attention
   torch::Tensor embedding;  ///< [N,K*D], scaled along `norm_axis`
 };
 
-/// Parameters and submodules are named "primary", "primary_bn", "w" [d,K*D] or [h*w*P,d,K*D], and
-/// "class_bn".
+/// Parameters and submodules are named "primary", "primary_bn", "w" [d,K*D] or [h*w*P,d,K*D],
+/// "class_bn" and "attention".
 class CapsulesImpl : public torch::nn::Module {
  public:
   /// Throws seam::Error for sizes that do not fit.
@@ -85,7 +89,8 @@ class CapsulesImpl : public torch::nn::Module {
   Conv2d primary_{nullptr};
   BatchNorm2d primary_bn_{nullptr};  // or none
   torch::Tensor weight_;
-  BatchNorm2d class_bn_{nullptr};  // or none
+  BatchNorm2d class_bn_{nullptr};     // or none
+  SelfAttention attention_{nullptr};  // or none
 };
 TORCH_MODULE(Capsules);
 
@@ -93,12 +98,13 @@ TORCH_MODULE(Capsules);
 
 namespace seam::stages {
 
-class Capsules final : public ModuleStage<nn::Capsules> {
+class Capsules final : public ModuleStage<nn::Capsules>, public MakesCapsules {
  public:
   static constexpr std::string_view name = "model.capsules";
 
   void declare(Declaration& d) override;
   void open(Context& context) override;
+  [[nodiscard]] Source made_of() const override { return Source::feature_map; }
 
  private:
   enum class Routing : std::uint8_t { none, agreement, cosine };

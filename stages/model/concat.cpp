@@ -116,16 +116,16 @@ void Concat::require_capsules_of_type(const Context& context) const {
   for (const MakesCapsules* maker : capsules_from_) last = maker;
   if (last == nullptr) {
     context.warn(
-        "the capsules do not come from a model.capsule_module, so it is unknown whether they match "
-        "`type`");
+        "the capsules do not come from model.capsule_module or model.capsules, so it is unknown "
+        "whether they match `type`");
     return;
   }
-  const bool of_map = last->made_of() == nn::CapsuleInput::feature_map;
+  const bool of_map = last->made_of() == MakesCapsules::Source::feature_map;
   if (of_map != (type_ == Type::c)) {
     throw Error(of_map ? "the capsules are made from the feature map, as in `type = \"c\"`; set "
-                         "that, or `input = \"descriptors\"` in model.capsule_module"
+                         "that, or use model.capsule_module instead of model.capsules"
                        : "the capsules are made from the descriptors, as in `type = \"d\"` (or "
-                         "\"b\"); set that, or `input = \"feature_map\"` in model.capsule_module",
+                         "\"b\"); set that, or use model.capsules instead of model.capsule_module",
                 Fault::configuration);
   }
 }

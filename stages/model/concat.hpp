@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "stages/model/base/classifier_stage.hpp"
-#include "stages/model/capsule_module.hpp"
+#include "stages/model/makes_capsules.hpp"
 #include "stages/nn/layers.hpp"
 
 namespace seam::nn {

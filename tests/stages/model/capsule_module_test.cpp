@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "tests/stages/model/descriptor_capsules_testing.hpp"
-#include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/nn/network_properties.hpp"
 
 namespace seam::nn {
 namespace capsule_module_test {
@@ -24,20 +24,12 @@ using torch::Tensor;
 
 using Sizes = std::vector<std::int64_t>;
 
-CapsuleModuleOptions of_descriptors() {
+CapsuleModuleOptions small() {
   CapsuleModuleOptions options;
   options.width = 24;
   options.capsule_size = 4;
   options.classes = 3;
   options.class_capsule_size = 5;
-  return options;
-}
-
-CapsuleModuleOptions of_map() {
-  CapsuleModuleOptions options = of_descriptors();
-  options.input = CapsuleInput::feature_map;
-  options.width = 6;
-  options.primary = {5, 6, 2, 3, 2};
   return options;
 }
 
@@ -98,19 +90,12 @@ TEST(CapsuleModule, RoutesFollowFromTheWidth) {
   EXPECT_EQ(published.routes(), 192);
   published.width = 3 * 512;
   EXPECT_EQ(published.routes(), 96);
-  CapsuleModuleOptions map;
-  map.input = CapsuleInput::feature_map;
-  map.width = 2048;
-  EXPECT_EQ(map.routes(), 384);
-  map.primary.height = 18;  // of images of 284x423, with a last stride of 1
-  map.primary.width = 27;
-  EXPECT_EQ(map.routes(), 24 * 6 * 11);
 }
 
-TEST(CapsuleModule, EqualsLoopsOnDescriptors) {
+TEST(CapsuleModule, EqualsLoops) {
   const torch::NoGradGuard no_gradient;
   for (const bool over_routes : {false, true}) {
-    CapsuleModuleOptions options = of_descriptors();
+    CapsuleModuleOptions options = small();
     if (over_routes) options.routing.softmax = RoutingSoftmax::input_capsules;
     CapsuleModule net = in_double(options);
     const Tensor embedding = descriptors(3, 24);
@@ -131,33 +116,6 @@ TEST(CapsuleModule, EqualsLoopsOnDescriptors) {
   }
 }
 
-TEST(CapsuleModule, EqualsLoopsOnAMap) {
-  const torch::NoGradGuard no_gradient;
-  CapsuleModuleOptions options = of_map();
-  options.attention = false;
-  CapsuleModule net = in_double(options);
-  const auto parameters = net->named_parameters();
-  EXPECT_EQ(parameters.size(), 3U);
-  torch::manual_seed(2);
-  const Tensor map = torch::randn({2, 6, 5, 6}, torch::kFloat64);
-  const CapsuleModuleOutput output = net(map);
-  const Tensor convolved =
-      torch::conv2d(map, parameters["primary.weight"], parameters["primary.bias"], /*stride=*/2);
-  ASSERT_EQ(convolved.sizes(), (Sizes{2, 8, 2, 2}));
-  for (std::int64_t n = 0; n < 2; ++n) {
-    std::vector<Tensor> capsules;  // position by position, four consecutive channels each
-    for (std::int64_t place = 0; place < 4; ++place) {
-      const Tensor channels = convolved[n].select(1, place / 2).select(1, place % 2);
-      for (const std::int64_t first : {0, 4}) {
-        capsules.push_back(squashed(channels.narrow(0, first, 4)));
-      }
-    }
-    const Tensor v = routed_by_loops(torch::stack(capsules), parameters["w"], 3, false);
-    EXPECT_TRUE(torch::allclose(output.capsules[n], v, 0, 1e-10));
-    EXPECT_TRUE(torch::allclose(output.lengths[n], v.norm(2, 1), 0, 1e-10));
-  }
-}
-
 TEST(CapsuleModule, ClassCapsulesHaveVisibleLengthsAtFirst) {
   CapsuleModuleOptions options;
   for (const std::int64_t width : {3 * 2048, 3 * 192}) {
@@ -171,39 +129,28 @@ TEST(CapsuleModule, ClassCapsulesHaveVisibleLengthsAtFirst) {
 
 TEST(CapsuleModule, AnImageIsTheSameInAnyBatch) {
   const torch::NoGradGuard no_gradient;
-  for (const CapsuleModuleOptions& options : {of_descriptors(), of_map()}) {
-    CapsuleModule net = in_double(options);
-    torch::manual_seed(4);
-    const Tensor input = options.input == CapsuleInput::descriptors
-                             ? descriptors(9, 24)
-                             : torch::randn({9, 6, 5, 6}, torch::kFloat64);
-    EXPECT_TRUE(
-        torch::allclose(net(input).capsules[7], net(input.narrow(0, 7, 1)).capsules[0], 0, 1e-12));
-  }
+  CapsuleModule net = in_double(small());
+  const Tensor input = descriptors(9, 24);
+  EXPECT_TRUE(
+      torch::allclose(net(input).capsules[7], net(input.narrow(0, 7, 1)).capsules[0], 0, 1e-12));
 }
 
 TEST(CapsuleModule, GradientsAreThoseOfFiniteDifferences) {
   const test::Threads alone(1);  // many small passes
-  for (const CapsuleModuleOptions& options : {of_descriptors(), of_map()}) {
-    CapsuleModule net = in_double(options);
-    torch::manual_seed(4);
-    Tensor input = options.input == CapsuleInput::descriptors
-                       ? descriptors(3, 24)
-                       : torch::randn({3, 6, 5, 6}, torch::kFloat64);
-    std::vector<Tensor> inputs{input.requires_grad_(true)};
-    for (const Tensor& parameter : net->parameters()) inputs.push_back(parameter);
-    test::expect_gradients(
-        [&] {
-          const CapsuleModuleOutput output = net(inputs[0]);
-          return output.capsules.pow(3).sum() + output.lengths.square().sum();
-        },
-        inputs);
-  }
+  CapsuleModule net = in_double(small());
+  std::vector<Tensor> inputs{descriptors(3, 24).requires_grad_(true)};
+  for (const Tensor& parameter : net->parameters()) inputs.push_back(parameter);
+  test::expect_gradients(
+      [&] {
+        const CapsuleModuleOutput output = net(inputs[0]);
+        return output.capsules.pow(3).sum() + output.lengths.square().sum();
+      },
+      inputs);
 }
 
 TEST(CapsuleModule, NothingIsNotANumberAtZero) {
   const torch::AutoGradMode gradients(true);
-  CapsuleModule net(of_descriptors(), 1);
+  CapsuleModule net(small(), 1);
   const Tensor zeros = torch::zeros({2, 24}).requires_grad_(true);
   const CapsuleModuleOutput output = net(zeros);
   (output.capsules.sum() + output.lengths.sum()).backward();
@@ -214,57 +161,27 @@ TEST(CapsuleModule, NothingIsNotANumberAtZero) {
 }
 
 TEST(CapsuleModule, WhatDoesNotFitIsRefused) {
-  CapsuleModuleOptions options = of_descriptors();
+  CapsuleModuleOptions options = small();
   options.width = 23;
   EXPECT_REFUSED(CapsuleModule(options, 1), Fault::configuration,
                  "descriptors of 23 elements cannot be divided");
-  options = of_map();
-  options.primary.kernel = 6;
-  EXPECT_REFUSED(CapsuleModule(options, 1), Fault::configuration,
-                 "is smaller than the convolution of 6x6");
-  CapsuleModule net(of_descriptors(), 1);
+  CapsuleModule net(small(), 1);
   EXPECT_REFUSED((void)net(torch::rand({2, 28})), Fault::configuration,
                  "the descriptors are [2, 28]");
   EXPECT_REFUSED((void)net(torch::rand({2, 24, 1})), Fault::configuration,
                  "the descriptors are [2, 24, 1]");
-  CapsuleModule map(of_map(), 1);
-  EXPECT_REFUSED((void)map(torch::rand({2, 6, 6, 5})), Fault::configuration,
-                 "set `map_width` and `map_height`");
-  EXPECT_REFUSED((void)map(torch::rand({2, 5, 5, 6})), Fault::configuration,
-                 "the feature map is [2, 5, 5, 6]");
 }
 
 TEST(CapsuleModule, HasTheSameBytesForAnyNumberOfThreads) {
-  const torch::AutoGradMode gradients(true);
-  CapsuleModuleOptions descriptors_of_many;
-  descriptors_of_many.width = 3 * 256;
-  CapsuleModuleOptions map = of_map();
-  map.width = 64;
-  map.primary = {14, 14, 24, 7, 2};
-  map.capsule_size = 16;
-  for (const CapsuleModuleOptions& options : {descriptors_of_many, map}) {
-    torch::manual_seed(3);
-    CapsuleModule net(options, 8);
-    const Tensor values = options.input == CapsuleInput::descriptors
-                              ? descriptors(13, 768).to(torch::kFloat32)
-                              : torch::randn({13, 64, 14, 14});
-    std::vector<std::vector<Tensor>> results;
-    for (const int count : {1, 2, 3, 5, 8}) {
-      const test::Threads threads(count);
-      net->zero_grad();
-      const Tensor input = values.clone().requires_grad_(true);
-      const CapsuleModuleOutput output = net(input);
-      (output.capsules.pow(3).sum() + output.lengths.square().sum()).backward();
-      std::vector<Tensor> result{output.capsules, output.lengths, input.grad()};
-      for (const Tensor& parameter : net->parameters()) result.push_back(parameter.grad().clone());
-      results.push_back(result);
-    }
-    for (const std::vector<Tensor>& result : results) {
-      for (std::size_t at = 0; at < result.size(); ++at) {
-        EXPECT_TRUE(torch::equal(result[at], results[0][at])) << "number " << at;
-      }
-    }
-  }
+  CapsuleModuleOptions many;
+  many.width = 3 * 256;
+  test::expect_same_bytes_for_any_threads(
+      [&] { return CapsuleModule(many, 8); },
+      {descriptors(13, 768).to(torch::kFloat32).requires_grad_()},
+      [](CapsuleModule& net, const std::vector<Tensor>& inputs) {
+        const CapsuleModuleOutput output = net(inputs[0]);
+        return std::vector<Tensor>{output.capsules, output.lengths};
+      });
 }
 
 }  // namespace capsule_module_test
@@ -282,17 +199,9 @@ using Sizes = std::vector<std::int64_t>;
 const auto capsules_conformance = seam::testing::conformance<CapsuleModule>({
     .parameters = of_descriptors,
     .packets = [](Harness&) { return batches({field::embedding}); },
-    .refused = {{{"capsule_size", std::int64_t{5}}}, {{"map_height", std::int64_t{7}}}},
+    .refused = {{{"capsule_size", std::int64_t{5}}}},
     .without_effect = {{"precision", "capsules of descriptors are computed in float32"}},
 });
-const auto map_conformance = seam::testing::conformance<CapsuleModule>({
-    .name = "map",
-    .parameters = of_map,
-    .packets = [](Harness&) { return batches({field::feature_map}); },
-    .refused = {{{"primary_kernel", std::int64_t{6}}}},
-    .second = {{"precision", std::string("bfloat16")}},
-});
-
 TEST(CapsuleModuleStage, ProvidesCapsulesOfDescriptorsAndLeavesThemAsTheyAre) {
   With<CapsuleModule> harness(of_descriptors);
   harness.push(batch(4));

@@ -49,13 +49,14 @@ CapsulesOptions cosine() {
   return options;
 }
 
-/// As model.capsule_module makes capsules of a map.
+/// As in type C of Durmuş et al.
 CapsulesOptions squashed() {
   CapsulesOptions options = unrouted();
   options.normalise_primary = false;
   options.normalise_classes = false;
   options.routing.squash = SquashForm::epsilon_in_root;
   options.routing.iterations = 3;
+  options.attention = true;
   options.norm_axis = NormAxis::capsule;
   return options;
 }
@@ -63,6 +64,7 @@ CapsulesOptions squashed() {
 /// SCCapsNet's.
 CapsulesOptions shared() {
   CapsulesOptions options = squashed();
+  options.attention = false;
   options.padding = PrimaryPadding::same;
   options.weights = CapsuleWeights::shared;
   return options;
@@ -82,6 +84,7 @@ Capsules in_double(const CapsulesOptions& options) {
   const torch::NoGradGuard no_gradient;
   for (const auto& item : net->named_parameters()) {
     if (item.key().find("_bn") != std::string::npos) item.value().add_(0.3);
+    if (item.key() == "attention.gamma") item.value().fill_(0.6);
   }
   return net;
 }
@@ -172,15 +175,28 @@ Tensor by_loops(const CapsulesImpl& net, const CapsulesOptions& options, const T
       .view(v.sizes());
 }
 
+/// Each class capsule attends to all of its image.
+Tensor attended(const CapsulesImpl& net, const Tensor& v) {
+  const auto parameters = net.named_parameters();
+  const auto dense = [&](const std::string& part) {
+    return v.matmul(parameters["attention." + part + ".weight"].flatten(1).t()) +
+           parameters["attention." + part + ".bias"];
+  };
+  const Tensor shares =
+      torch::softmax(dense("query_conv").matmul(dense("key_conv").transpose(1, 2)), 2);
+  return v + 0.6 * shares.matmul(dense("value_conv"));
+}
+
 TEST(Capsules, EqualLoops) {
   const torch::NoGradGuard no_gradient;
   for (const CapsulesOptions& options : all_options()) {
     Capsules net = in_double(options);
     const Tensor map = map_of(3);
     const CapsulesOutput output = net(map);
-    const Tensor expected = by_loops(*net, options, map);
-    EXPECT_TRUE(torch::allclose(output.capsules, expected, 0, 1e-9));
+    Tensor expected = by_loops(*net, options, map);
     EXPECT_TRUE(torch::allclose(output.lengths, expected.norm(2, 2), 0, 1e-9));
+    if (options.attention) expected = attended(*net, expected);
+    EXPECT_TRUE(torch::allclose(output.capsules, expected, 0, 1e-9));
     Tensor embedding = expected.flatten(1);
     if (options.norm_axis == NormAxis::vector) embedding = embedding / embedding.norm(2, 1, true);
     if (options.norm_axis == NormAxis::capsule) {

@@ -182,9 +182,10 @@ TEST(ConcatStage, SaysWhereItIsNotKnownWhatCapsulesAreMadeOf) {
                                       HasSubstr("unknown whether they match `type`"))));
 }
 
-/// Empty, or why capsules of that input are rejected for that type.
+/// Empty, or why this stage's capsules are rejected for that type.
+template <class Source>
 std::string refusal(const char* type, const Parameters& capsules) {
-  With<CapsuleModule> source(capsules);
+  With<Source> source(capsules);
   With<Concat> concat(std::string(type) == "a" ? apart : together);
   concat.set("type", type).upstream({&source.runner()});
   try {
@@ -196,14 +197,14 @@ std::string refusal(const char* type, const Parameters& capsules) {
 }
 
 TEST(ConcatStage, RefusesCapsulesOfWhatTheTypeDoesNotMakeThemOf) {
-  EXPECT_EQ(refusal("a", of_descriptors), "");
-  EXPECT_EQ(refusal("a", of_map), "");
+  EXPECT_EQ(refusal<CapsuleModule>("a", of_descriptors), "");
+  EXPECT_EQ(refusal<Capsules>("a", of_map), "");
   for (const char* type : {"b", "d"}) {
-    EXPECT_EQ(refusal(type, of_descriptors), "");
-    EXPECT_THAT(refusal(type, of_map), HasSubstr("made from the feature map"));
+    EXPECT_EQ(refusal<CapsuleModule>(type, of_descriptors), "");
+    EXPECT_THAT(refusal<Capsules>(type, of_map), HasSubstr("made from the feature map"));
   }
-  EXPECT_EQ(refusal("c", of_map), "");
-  EXPECT_THAT(refusal("c", of_descriptors), HasSubstr("made from the descriptors"));
+  EXPECT_EQ(refusal<Capsules>("c", of_map), "");
+  EXPECT_THAT(refusal<CapsuleModule>("c", of_descriptors), HasSubstr("made from the descriptors"));
 }
 
 }  // namespace concat_test

@@ -1,4 +1,4 @@
-/// Batches and parameters for the tests of model.capsule_module, model.concat and
+/// Batches and parameters for the tests of model.capsule_module, model.capsules, model.concat and
 /// model.self_attention, which follow each other in a pipeline.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "stages/model/capsule_module.hpp"
+#include "stages/model/capsules.hpp"
 #include "tests/stages/model/network_testing.hpp"
 
 namespace seam::stages {
@@ -44,10 +45,9 @@ inline const Parameters of_descriptors{{"width", std::int64_t{24}},
                                        {"classes", std::int64_t{3}},
                                        {"class_capsule_size", std::int64_t{4}}};
 inline const Parameters of_map{
-    {"input", std::string("feature_map")},   {"width", std::int64_t{16}},
+    {"channels", std::int64_t{16}},          {"primary_capsules", std::int64_t{2}},
     {"capsule_size", std::int64_t{4}},       {"classes", std::int64_t{3}},
-    {"class_capsule_size", std::int64_t{4}}, {"map_height", std::int64_t{5}},
-    {"map_width", std::int64_t{6}},          {"primary_capsules", std::int64_t{2}},
-    {"primary_kernel", std::int64_t{3}}};
+    {"class_capsule_size", std::int64_t{4}}, {"primary_kernel", std::int64_t{3}},
+    {"map_height", std::int64_t{5}},         {"map_width", std::int64_t{6}}};
 
 }  // namespace seam::stages
