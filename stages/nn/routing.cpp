@@ -54,6 +54,10 @@ Tensor inverse_lengths(const Tensor& x) {
   return torch::rsqrt(torch::clamp_min((x * x).sum(-1), 1e-12));
 }
 
+bool keeps_direction(SquashForm form) {
+  return form != SquashForm::tanh && form != SquashForm::sigmoid;
+}
+
 /// With weights [N,D,K*O], or the [D,K*O] of all.
 Tensor route_predictions(const Tensor& u, const Tensor& weight, std::int64_t classes,
                          const RoutingOptions& options) {
@@ -72,7 +76,9 @@ Tensor route_predictions(const Tensor& u, const Tensor& weight, std::int64_t cla
     const Tensor s = couplings.unsqueeze(2).matmul(predictions).squeeze(2);
     const Tensor v = squash_reference(s, options.squash, options.epsilon);
     if (t + 1 == options.iterations) return v;
-    const Tensor parent = stop ? v.detach() : v;
+    // Most squash functions keep the direction, but make short vectors too short for a cosine.
+    const Tensor& whole = cosine && keeps_direction(options.squash) ? s : v;
+    const Tensor parent = stop ? whole.detach() : whole;
     Tensor agreement = seen.matmul(parent.unsqueeze(-1)).squeeze(-1);
     if (cosine) agreement = agreement * inverse_lengths(parent).unsqueeze(-1) * scale;
     logits = options.logits == Logits::replace ? agreement : logits + agreement;

@@ -128,12 +128,6 @@ void ProxyLoss::save(Archive& archive) const {
 
 void ProxyLoss::load(const Archive& archive) {
   const std::vector<std::int64_t>& saved = archive.get("proxies", "f32").shape;
-  const bool fits = saved.size() == 2 && saved[0] > items_ && saved[1] == dimensions_;
-  if (!given_items_ && fits) {  // trained on a list with more items than the data sets serve now
-    items_ = saved[0];
-    of_items_ = ItemProxies(items_);
-    proxies_.set_data(torch::empty(saved, proxies_.options().requires_grad(false)));
-  }
   if (saved.size() == 2 && saved != proxies_.sizes().vec()) {
     throw Error("the checkpoint has " + proxies_text(saved[0], saved[1]) +
                     ", but this pipeline has " + proxies_text(items_, dimensions_) +

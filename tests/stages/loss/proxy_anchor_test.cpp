@@ -260,30 +260,6 @@ TEST(ProxyItems, FewerAndUnknownOnesAreRefused) {
   EXPECT_REFUSED(Counted({}, false), Fault::configuration, "set `items`");
 }
 
-TEST(ProxyItems, AreThoseOfTheCheckpointIfItWasTrainedOnMore) {
-  Training trained(5);
-  trained.train(first_epoch());
-  const Archive saved = trained.save()[0];
-  StageRunner data("train_items", "test.three_items", std::make_unique<ThreeItems>());
-  seam::testing::RecordingServices services;
-  RunState run;
-  run.services = &services;
-  const auto loaded = [&](const std::map<std::string, Value>& more) {
-    StageRunner loss("proxies", "loss.proxy_anchor", std::make_unique<ProxyAnchor>());
-    loss.configure({{"dimensions", dimensions}});
-    loss.configure(more);
-    loss.bind_upstream({&data});
-    loss.open(run);
-    const Tensor before = dynamic_cast<ProxyAnchor&>(loss.stage()).weights()[0].tensor;
-    loss.load(saved);
-    EXPECT_TRUE(dynamic_cast<ProxyAnchor&>(loss.stage()).weights()[0].tensor.is_same(before));
-    return loss.save();
-  };
-  EXPECT_EQ(loaded({}), saved);
-  EXPECT_REFUSED((void)loaded({{"items", std::int64_t{4}}}), Fault::configuration,
-                 "the checkpoint has 5 proxies of 4 dimensions, but this pipeline has 4 proxies");
-}
-
 TEST(ProxyAnchor, ProxiesLearnWhereTheirItemsAre) {
   Training training;
   std::vector<Packet> batches;

@@ -3,6 +3,7 @@
 #include <ATen/record_function.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/nn/functional/normalization.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -246,10 +247,19 @@ std::vector<Layer> all_layers() {
       layer.options.agreement = Agreement::cosine;
       layer.options.factor = 3;
       layers.push_back(layer);
-      layer.name += "_once";
+      const std::string name = layer.name;
+      layer.name = name + "_over_inputs";
+      layer.options.softmax = RoutingSoftmax::input_capsules;
+      layer.options.logits = Logits::accumulate;
+      layers.push_back(layer);
       layer.options.agreement = Agreement::product;
       layer.options.iterations = 1;
-      layers.push_back(layer);
+      for (const RoutingSoftmax softmax :
+           {RoutingSoftmax::classes, RoutingSoftmax::input_capsules}) {
+        layer.name = name + (softmax == RoutingSoftmax::classes ? "_once" : "_once_over_inputs");
+        layer.options.softmax = softmax;
+        layers.push_back(layer);
+      }
     }
   }
   return layers;
@@ -410,6 +420,23 @@ std::vector<double> by_loops(const Tensor& u, const Tensor& weight, const Layer&
   std::vector<double> all;
   for (const auto& capsule : v) all.insert(all.end(), capsule.begin(), capsule.end());
   return all;
+}
+
+TEST(Routing, CosinesDoNotDependOnTheLengthOfCapsules) {
+  torch::manual_seed(6);
+  const Tensor u = torch::randn({2, inputs, input_size}) * 1e-4;
+  const Tensor w = torch::randn({inputs, input_size, classes * output_size});
+  RoutingOptions options;
+  options.agreement = Agreement::cosine;
+  options.factor = 5;
+  options.squash = SquashForm::none;
+  const Tensor whole = torch::nn::functional::normalize(
+      route(u, w, classes, options), torch::nn::functional::NormalizeFuncOptions().dim(2));
+  options.squash = SquashForm::epsilon_in_root;  // of short capsules, it leaves next to nothing
+  const Tensor squashed = torch::nn::functional::normalize(
+      route(u, w, classes, options),
+      torch::nn::functional::NormalizeFuncOptions().dim(2).eps(1e-30));
+  EXPECT_LT((whole - squashed).abs().max().item<double>(), 1e-3);
 }
 
 TEST_P(CapsuleLayer, EqualsLoops) {
