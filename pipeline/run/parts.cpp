@@ -75,8 +75,13 @@ Shard shard_of(const Environment& environment) {
         "--shard auto needs the environment of a Slurm array (SLURM_ARRAY_TASK_ID) or of an "
         "indexed Kubernetes Job (JOB_COMPLETION_INDEX); write the shard as --shard NUMBER/COUNT");
   }
-  return {number_of(environment, "JOB_COMPLETION_INDEX"),
-          number_of(environment, "JOB_COMPLETIONS")};
+  const Shard shard{number_of(environment, "JOB_COMPLETION_INDEX"),
+                    number_of(environment, "JOB_COMPLETIONS")};
+  if (shard.number >= shard.of) {
+    refuse(fmt::format("JOB_COMPLETION_INDEX is {}, but must be below JOB_COMPLETIONS, which is {}",
+                       shard.number, shard.of));
+  }
+  return shard;
 }
 
 std::vector<StageRunner*> runners_of(const CheckedPipeline& pipeline, const FlowSpec& flow) {

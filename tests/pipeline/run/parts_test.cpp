@@ -1,0 +1,80 @@
+#include "pipeline/run/parts.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "seam/refusal_testing.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::host {
+namespace parts_test {
+
+using Environment = std::map<std::string, std::string>;
+
+TEST(ShardFrom, TakesNumbersFromZero) {
+  EXPECT_EQ(shard_from("0/1", {}), (Shard{0, 1}));
+  EXPECT_EQ(shard_from("41/100", {}), (Shard{41, 100}));
+  EXPECT_EQ(to_text(Shard{41, 100}), "41/100");
+  for (const char* text :
+       {"", "/", "3", "3/", "/3", "3/3", "4/3", "-1/3", "1/3/5", "0/0", "a/b", " 1/3"}) {
+    EXPECT_REFUSED((void)shard_from(text, {}), Fault::configuration, "NUMBER/COUNT");
+  }
+}
+
+TEST(ShardFrom, ReadsTheEnvironmentOnlyForAuto) {
+  const Environment slurm{{"SLURM_ARRAY_TASK_ID", "12"},
+                          {"SLURM_ARRAY_TASK_MIN", "10"},
+                          {"SLURM_ARRAY_TASK_MAX", "13"},
+                          {"SLURM_ARRAY_TASK_COUNT", "4"}};
+  EXPECT_EQ(shard_from("0/3", slurm), (Shard{0, 3}));
+  EXPECT_EQ(shard_from("auto", slurm), (Shard{2, 4}));
+  Environment with_gaps = slurm;
+  with_gaps["SLURM_ARRAY_TASK_COUNT"] = "2";  // --array=10,13
+  EXPECT_REFUSED((void)shard_from("auto", with_gaps), Fault::configuration, "without gaps");
+  const Environment kubernetes{{"JOB_COMPLETION_INDEX", "7"}, {"JOB_COMPLETIONS", "8"}};
+  EXPECT_EQ(shard_from("auto", kubernetes), (Shard{7, 8}));
+  EXPECT_REFUSED((void)shard_from("auto", {{"JOB_COMPLETION_INDEX", "7"}}), Fault::configuration,
+                 "JOB_COMPLETIONS, which is not set");
+  EXPECT_REFUSED(
+      (void)shard_from("auto", {{"JOB_COMPLETION_INDEX", "8"}, {"JOB_COMPLETIONS", "8"}}),
+      Fault::configuration, "must be below JOB_COMPLETIONS");
+  Environment both = slurm;
+  both.insert(kubernetes.begin(), kubernetes.end());
+  EXPECT_REFUSED((void)shard_from("auto", both), Fault::configuration, "ambiguous");
+  EXPECT_REFUSED((void)shard_from("auto", {}), Fault::configuration, "SLURM_ARRAY_TASK_ID");
+}
+
+TEST(Parts, NamesTheFirstDifference) {
+  const PartInputs one{
+      "[pipeline]\nseed = 1\n[limits]\nbytes = 5\n", {{"stage.a.list", "1"}}, {"x"}};
+  PartInputs other = one;
+  EXPECT_EQ(difference_between(one, other), "");
+  other.pipeline = "[pipeline]\nseed = 1\n[limits]\nbytes = 6\n";
+  EXPECT_EQ(difference_between(one, other), "") << "limits do not change results";
+  other.plugins = {"y"};
+  EXPECT_EQ(difference_between(one, other), "the plugins");
+  other.files["stage.a.list"] = "2";
+  EXPECT_EQ(difference_between(one, other), "the content of stage.a.list");
+  other.pipeline = "[pipeline]\nseed = 2\n";
+  EXPECT_THAT(difference_between(one, other), ::testing::HasSubstr("pipeline.seed = 2 (was 1)"));
+}
+
+TEST(Parts, DamageIsNamed) {
+  const test::TemporaryFolder folder;
+  (void)folder.write(
+      "summary.json",
+      R"({"files": {"a.npy": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}})");
+  EXPECT_EQ(damage_of(folder.path()), "'a.npy' is missing");
+  (void)folder.write("a.npy", "abc");
+  EXPECT_EQ(damage_of(folder.path()), "");
+  (void)folder.write("a.npy", "abd");
+  EXPECT_EQ(damage_of(folder.path()), "'a.npy' has changed since it was written");
+  (void)folder.write("summary.json", "{");
+  EXPECT_THAT(damage_of(folder.path()), ::testing::HasSubstr("summary.json is damaged"));
+}
+
+}  // namespace parts_test
+}  // namespace seam::host
