@@ -3,6 +3,7 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/types.h>
 
+#include <seam/contract.hpp>
 #include <seam/error.hpp>
 
 #include <sstream>
@@ -121,7 +122,7 @@ void CapsuleModule::declare(Declaration& d) {
               "width of the input: the length of the embedding, which determines the number of "
               "capsules, or the channels of the feature map")
       .range(1, 1048576)
-      .required();
+      .from_field();
   d.parameter("capsule_size", options_.capsule_size, "size of a capsule").range(1, 1024);
   d.parameter("classes", options_.classes,
               "class capsules: 12 in the paper, as many as Stanford Online Products has categories")
@@ -153,16 +154,13 @@ void CapsuleModule::declare_primary(Declaration& d) {
 }
 
 void CapsuleModule::declare_fields(Declaration& d) {
-  const std::string width = std::to_string(options_.width);
+  const std::string width = dimension_of(options_.width, "width");
   if (options_.input == nn::CapsuleInput::descriptors) {
-    d.needs(field::embedding)
-        .contract(options_.width > 0 ? "f32[N," + width + "]" : "f32[N,E]")
-        .doc("the descriptors");
+    d.needs(field::embedding).contract("f32[N," + width + "]").doc("the descriptors");
   } else {
-    const std::string size = std::to_string(options_.primary.height) + "," +
-                             std::to_string(options_.primary.width) + "]";
-    d.needs(field::feature_map)
-        .contract((options_.width > 0 ? "f32[N," + width + "," : "f32[N,C,") + size);
+    const std::string size =
+        std::to_string(options_.primary.height) + "," + std::to_string(options_.primary.width);
+    d.needs(field::feature_map).contract("f32[N," + width + "," + size + "]");
   }
   const std::string classes = std::to_string(options_.classes);
   d.provides(field::capsules)
