@@ -150,8 +150,10 @@ void CapsuleDecoder::declare(Declaration& d) {
            {{"kernels_9", nn::CapsuleDecoderOptions{}},
             {"kernels_4", kernels_4},
             {"retrieval", retrieval}});
-  d.parameter("classes", options_.classes, "class capsules").range(1, 100000);
-  d.parameter("capsule_size", options_.capsule_size, "size of a class capsule").range(1, 1024);
+  d.parameter("classes", options_.classes, "class capsules").range(1, 100000).from_field();
+  d.parameter("capsule_size", options_.capsule_size, "size of a class capsule")
+      .range(1, 1024)
+      .from_field();
   d.parameter("image_height", options_.images.height,
               "height of the images, a multiple of the strides' product")
       .range(1, 65536);

@@ -24,8 +24,8 @@
 namespace seam::nn {
 
 struct CapsuleDecoderOptions {
-  std::int64_t classes = 46;
-  std::int64_t capsule_size = 16;
+  std::int64_t classes = 0;
+  std::int64_t capsule_size = 0;
   ImageSize images{224, 224};
   std::int64_t dense_channels = 256;  ///< of the dense layer's output
   // Of the transposed convolutions; the last one has 3 channels, which are not listed.

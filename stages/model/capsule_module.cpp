@@ -2,6 +2,7 @@
 
 #include <torch/types.h>
 
+#include <seam/contract.hpp>
 #include <seam/error.hpp>
 
 #include <sstream>
@@ -31,10 +32,9 @@ std::int64_t CapsuleModuleOptions::routes() const {
 
 CapsuleModuleImpl::CapsuleModuleImpl(const CapsuleModuleOptions& options, std::uint64_t seed)
     : options_(options) {
-  weight_ = register_parameter(
-      "w", normal_values({options_.routes(), options_.capsule_size,
-                          options_.classes * options_.class_capsule_size},
-                         options_.weight_deviation.value_or(1), seed, 0));
+  weight_ = register_parameter("w", normal_values({options_.routes(), options_.capsule_size,
+                                                   options_.classes * options_.class_capsule_size},
+                                                  options_.weight_deviation.value_or(1), seed, 0));
   if (options_.attention) {
     attention_ = register_module("attention", SelfAttention(options_.class_capsule_size));
   }
@@ -64,20 +64,19 @@ void CapsuleModule::declare(Declaration& d) {
   d.parameter("width", options_.width,
               "length of the embedding, which determines the number of capsules")
       .range(1, 1048576)
-      .required();
+      .from_field();
   d.parameter("capsule_size", options_.capsule_size, "size of a capsule").range(1, 1024);
   d.parameter("classes", options_.classes,
               "class capsules: 12 in the paper, as many as Stanford Online Products has categories")
       .range(1, 100000);
   d.parameter("class_capsule_size", options_.class_capsule_size, "size of a class capsule")
       .range(1, 1024);
-  declare_own_routing(d, options_.routing, options_.weight_deviation,
-                      "1");
+  declare_own_routing(d, options_.routing, options_.weight_deviation, "1");
   d.parameter("attention", options_.attention,
               "whether to apply self-attention over the class capsules");
   const std::string classes = std::to_string(options_.classes);
   d.needs(field::embedding)
-      .contract(options_.width > 0 ? "f32[N," + std::to_string(options_.width) + "]" : "f32[N,E]")
+      .contract("f32[N," + dimension_of(options_.width, "width") + "]")
       .doc("the descriptors");
   d.provides(field::capsules)
       .contract("f32[N," + classes + "," + std::to_string(options_.class_capsule_size) + "]")

@@ -2,6 +2,7 @@
 
 #include <torch/nn/init.h>
 #include <torch/types.h>
+#include <seam/contract.hpp>
 #include <seam/error.hpp>
 
 #include <sstream>
@@ -78,30 +79,32 @@ void Concat::declare(Declaration& d) {
               "descriptors; b and d use capsules made from the descriptors, c from the feature map",
               {{"a", Type::a}, {"b", Type::b}, {"c", Type::c}, {"d", Type::d}});
   d.parameter("width", options_.width, "b, c, d: length of the embedding of the descriptors")
-      .range(0, 1048576);
-  d.parameter("capsules", options_.capsules, "class capsules per image").range(1, 100000);
-  d.parameter("capsule_size", options_.capsule_size, "size of a class capsule").range(1, 1024);
+      .range(0, 1048576)
+      .from_field();
+  d.parameter("capsules", options_.capsules, "class capsules per image")
+      .range(1, 100000)
+      .from_field();
+  d.parameter("capsule_size", options_.capsule_size, "size of a class capsule")
+      .range(1, 1024)
+      .from_field();
   d.parameter("bottleneck", options_.bottleneck, "width between the two dense layers")
       .range(1, 65536);
   d.parameter("classes", options_.classes, "classes of the classifier")
       .range(1, 1000000)
       .required();
-  const std::string width = std::to_string(options_.width);
   d.needs(field::capsules)
-      .contract("f32[N," + std::to_string(options_.capsules) + "," +
-                std::to_string(options_.capsule_size) + "]");
+      .contract("f32[N," + dimension_of(options_.capsules, "capsules") + "," +
+                dimension_of(options_.capsule_size, "capsule_size") + "]");
   if (together()) {
+    const bool known = options_.width > 0 && options_.capsules > 0 && options_.capsule_size > 0;
     d.needs(field::embedding)
-        .contract(options_.width > 0 ? "f32[N," + width + "]" : "f32[N,E]")
+        .contract("f32[N," + dimension_of(options_.width, "width") + "]")
         .doc("the descriptors");
     d.provides(field::embedding)
-        .contract(options_.width > 0 ? "f32[N," + std::to_string(options_.length()) + "]"
-                                     : "f32[N,E]")
+        .contract("f32[N," + dimension_of(known ? options_.length() : 0, "E") + "]")
         .doc("descriptors and capsules, of unit length");
   }
-  d.provides(field::logits)
-      .contract(options_.classes > 0 ? "f32[N," + std::to_string(options_.classes) + "]"
-                                     : "f32[N,K]");
+  d.provides(field::logits).contract("f32[N," + dimension_of(options_.classes, "K") + "]");
   declare_classifier(d);
   d.upstream(capsules_from_, "source of the capsules, which must match `type`");
 }

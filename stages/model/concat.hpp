@@ -26,9 +26,9 @@ enum class Classified : std::uint8_t { together, capsules };
 
 struct ConcatModuleOptions {
   Classified classified = Classified::together;
-  std::int64_t width = 0;          ///< E; not read if only capsules are classified
-  std::int64_t capsules = 12;      ///< K
-  std::int64_t capsule_size = 16;  ///< D
+  std::int64_t width = 0;         ///< E; not read if only capsules are classified
+  std::int64_t capsules = 0;      ///< K
+  std::int64_t capsule_size = 0;  ///< D
   std::int64_t bottleneck = 512;
   std::int64_t classes = 0;
 

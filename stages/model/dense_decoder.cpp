@@ -62,8 +62,10 @@ void DenseDecoder::declare(Declaration& d) {
       "The decoder of the first capsule network (Sabour et al. 2017): draws an image from one "
       "class capsule by dense layers. In training this is the capsule of the image's category, in "
       "evaluation the longest one.");
-  d.parameter("classes", options_.classes, "class capsules").range(1, 100000);
-  d.parameter("capsule_size", options_.capsule_size, "size of a class capsule").range(1, 1024);
+  d.parameter("classes", options_.classes, "class capsules").range(1, 100000).from_field();
+  d.parameter("capsule_size", options_.capsule_size, "size of a class capsule")
+      .range(1, 1024)
+      .from_field();
   d.parameter("hidden", options_.hidden, "units of the layers before the last one, which have ReLU")
       .range(1, 65536);
   d.parameter("channels", options_.channels,

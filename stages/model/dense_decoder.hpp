@@ -20,8 +20,8 @@
 namespace seam::nn {
 
 struct DenseDecoderOptions {
-  std::int64_t classes = 10;
-  std::int64_t capsule_size = 16;
+  std::int64_t classes = 0;
+  std::int64_t capsule_size = 0;
   std::vector<std::int64_t> hidden = {512, 1024};
   std::int64_t channels = 1;  ///< 1: grey, given as three equal channels; or 3
   ImageSize images{28, 28};

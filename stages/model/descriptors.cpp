@@ -2,6 +2,7 @@
 
 #include <torch/nn/modules/linear.h>
 #include <torch/types.h>
+#include <seam/contract.hpp>
 #include <seam/error.hpp>
 
 #include <algorithm>
@@ -91,7 +92,7 @@ void Descriptors::declare(Declaration& d) {
       "embedding. The classifier gets the first one, unprojected, through batch normalisation.");
   d.parameter("channels", options_.channels, "channels of the feature map")
       .range(1, 65536)
-      .required();
+      .from_field();
   d.parameter(
       "descriptors", options_.descriptors,
       "poolings over the pixels of each channel: the mean (spoc), the generalised mean "
@@ -117,8 +118,7 @@ void Descriptors::declare(Declaration& d) {
   d.parameter("classes", options_.classes, "classes of the classifier; 0: no classifier")
       .range(0, 1000000);
   d.needs(field::feature_map)
-      .contract(options_.channels > 0 ? "f32[N," + std::to_string(options_.channels) + ",H,W]"
-                                      : "f32[N,C,H,W]");
+      .contract("f32[N," + dimension_of(options_.channels, "channels") + ",H,W]");
   d.provides(field::embedding)
       .contract(options_.channels > 0 && !options_.descriptors.empty()
                     ? "f32[N," + std::to_string(options_.length()) + "]"

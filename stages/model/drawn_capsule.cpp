@@ -4,13 +4,15 @@
 
 #include <string>
 
+#include <seam/contract.hpp>
 #include <seam/error.hpp>
 
 namespace seam::stages {
 
 void declare_drawn_capsule(Declaration& d, std::int64_t classes, std::int64_t size) {
   d.needs(field::capsules)
-      .contract("f32[N," + std::to_string(classes) + "," + std::to_string(size) + "]");
+      .contract("f32[N," + dimension_of(classes, "classes") + "," +
+                dimension_of(size, "capsule_size") + "]");
   d.needs(field::predicted_category).doc("selects the capsule to draw in evaluation");
   d.accepts(field::categories).doc("selects the capsule to draw in training");
 }

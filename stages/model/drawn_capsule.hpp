@@ -6,7 +6,8 @@
 
 namespace seam::stages {
 
-/// Declares the fields of a decoder for `classes` capsules of size `size`.
+/// Declares the fields of a decoder for `classes` capsules of size `size`; 0: those that arrive,
+/// for the parameters `classes` and `capsule_size`.
 void declare_drawn_capsule(Declaration& d, std::int64_t classes, std::int64_t size);
 
 /// The class i64[N] of each row. Throws seam::Error in training if the packet has no categories.

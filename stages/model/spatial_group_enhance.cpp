@@ -1,6 +1,7 @@
 #include "stages/model/spatial_group_enhance.hpp"
 
 #include <torch/types.h>
+#include <seam/contract.hpp>
 #include <seam/error.hpp>
 
 #include <string>
@@ -53,11 +54,10 @@ void SpatialGroupEnhance::declare(Declaration& d) {
   d.doc(
       "Spatial group-wise enhancement (Li et al. 2019): groups of channels are weighted, pixel by "
       "pixel, by how much they agree with the group's mean over the image.");
-  d.parameter("channels", channels_, "channels of the feature map").range(1, 65536).required();
+  d.parameter("channels", channels_, "channels of the feature map").range(1, 65536).from_field();
   d.parameter("groups", groups_, "number of channel groups; must divide `channels`")
       .range(1, 65536);
-  const std::string map =
-      channels_ > 0 ? "f32[N," + std::to_string(channels_) + ",H,W]" : "f32[N,C,H,W]";
+  const std::string map = "f32[N," + dimension_of(channels_, "channels") + ",H,W]";
   d.needs(field::feature_map).contract(map);
   d.provides(field::feature_map).contract(map);
   declare_module(d);

@@ -96,6 +96,7 @@ ConcatModuleOptions concatenated(const Sizes& sizes) {
   ConcatModuleOptions options;
   options.width = described(sizes).length();
   options.capsules = sizes.categories;
+  options.capsule_size = 16;
   options.classes = sizes.items;
   return options;
 }

@@ -83,7 +83,7 @@ TEST(Capsnet, HasThePublishedNumbersLayerByLayer) {
   Harness network("model", std::make_unique<Capsnet>());
   network.open();
   Harness decoder("decoder", std::make_unique<DenseDecoder>());
-  decoder.open();
+  decoder.set("classes", 10).set("capsule_size", 16).open();
   const Numbers of_network = numbers_of(network);
   const Numbers of_decoder = numbers_of(decoder);
   EXPECT_EQ(of_network, (Numbers{{"f.0.c.weight", 256 * 81},

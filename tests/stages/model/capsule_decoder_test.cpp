@@ -40,7 +40,10 @@ CapsuleDecoderOptions small() {
 }
 
 TEST(CapsuleDecoder, HasTheSizesOfTheClassifiers) {
-  const CapsuleDecoder decoder(CapsuleDecoderOptions{}, 1);
+  CapsuleDecoderOptions options;
+  options.classes = 46;
+  options.capsule_size = 16;
+  const CapsuleDecoder decoder(options, 1);
   auto numbers = decoder->named_parameters();
   EXPECT_EQ(numbers["dense.weight"].sizes(), (Sizes{7 * 7 * 256, 46 * 16}));
   EXPECT_EQ(numbers["conv1.weight"].sizes(), (Sizes{256, 256, 9, 9}));
@@ -249,7 +252,7 @@ TEST(CapsuleDecoderStage, APictureWithoutACategoryIsRefusedInTraining) {
 TEST(CapsuleDecoderStage, ArchitecturesHaveTheirPublishedSizes) {
   const auto shapes = [](const char* architecture) {
     Harness harness("decoder", std::make_unique<CapsuleDecoder>());
-    harness.set("architecture", architecture).set("classes", 2).open();
+    harness.set("architecture", architecture).set("classes", 2).set("capsule_size", 16).open();
     std::map<std::string, Sizes> found;
     for (const NamedWeight& weight : dynamic_cast<Trainable&>(harness.runner().stage()).weights()) {
       found[weight.name] = weight.tensor.sizes().vec();

@@ -78,6 +78,8 @@ TEST(ConcatModule, IsTheHeadOfItsDescription) {
 TEST(ConcatModule, HasTheSizesOfThePaper) {
   nn::ConcatModuleOptions published;
   published.width = 3 * 2048;
+  published.capsules = 12;
+  published.capsule_size = 16;
   published.classes = 10517;
   EXPECT_EQ(published.length(), 6336);
   torch::manual_seed(1);

@@ -15,7 +15,10 @@ using torch::Tensor;
 using Sizes = std::vector<std::int64_t>;
 
 TEST(DenseDecoder, HasTheLayersOfTheFirstCapsuleNetwork) {
-  const DenseDecoder decoder(DenseDecoderOptions{}, 1);
+  DenseDecoderOptions options;
+  options.classes = 10;
+  options.capsule_size = 16;
+  const DenseDecoder decoder(options, 1);
   Sizes numbers;
   for (const Tensor& parameter : decoder->parameters()) numbers.push_back(parameter.numel());
   EXPECT_EQ(numbers, (Sizes{81'920, 512, 524'288, 1'024, 802'816, 784}));
