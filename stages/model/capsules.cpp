@@ -3,6 +3,7 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/types.h>
 
+#include <seam/contract.hpp>
 #include <seam/error.hpp>
 
 #include <string>
@@ -126,7 +127,7 @@ void Capsules::declare(Declaration& d) {
 void Capsules::declare_primary(Declaration& d) {
   d.parameter("channels", options_.channels, "channels of the feature map")
       .range(1, 65536)
-      .required();
+      .from_field();
   d.parameter("primary_capsules", options_.primary_capsules,
               "primary capsules at each position of the primary convolution")
       .range(1, 4096);
@@ -187,12 +188,12 @@ void Capsules::declare_classes(Declaration& d) {
 void Capsules::declare_fields(Declaration& d) {
   const std::string classes = std::to_string(options_.classes);
   const std::string size = std::to_string(options_.class_capsule_size);
-  const std::string channels = options_.channels > 0 ? std::to_string(options_.channels) : "C";
   const std::string sides =
       options_.weights == nn::CapsuleWeights::own
           ? std::to_string(options_.map_height) + "," + std::to_string(options_.map_width)
           : "H,W";
-  d.needs(field::feature_map).contract("f32[N," + channels + "," + sides + "]");
+  d.needs(field::feature_map)
+      .contract("f32[N," + dimension_of(options_.channels, "channels") + "," + sides + "]");
   d.provides(field::capsules)
       .contract("f32[N," + classes + "," + size + "]")
       .doc("after attention, not of unit length");
