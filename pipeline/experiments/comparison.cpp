@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -146,17 +147,21 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
   std::set<std::string> decided = decided_by_variants(all);
   std::set<std::string> variants = keys;
   std::erase_if(variants, [](const std::string& key) { return !is_variant_key(key); });
+  // A key is no setting only if it is none in every run: two runs may have different stages.
+  std::set<std::string> repeats;
+  std::ranges::copy_if(keys, std::inserter(repeats, repeats.end()), [&](const std::string& key) {
+    return std::ranges::none_of(runs, [&](const ScoredRun* run) {
+      const bool set = run->parameters.contains(key);
+      return set && !run->roles.is_replicate(key) && run->roles.changes_results(key);
+    });
+  });
+  std::erase_if(keys, [&](const std::string& key) { return repeats.contains(key); });
   std::set<std::string> folds;  // used by some of the runs
-  for (const std::string& key : keys) {
+  for (const std::string& key : repeats) {
     const auto uses = [&](const ScoredRun* run) { return is_used_replicate(*run, key); };
     const auto used = std::ranges::count_if(runs, uses);
     if (used > 0 && used < std::ssize(runs)) folds.insert(key);
   }
-  std::erase_if(keys, [&](const std::string& key) {
-    return std::ranges::any_of(runs, [&](const ScoredRun* run) {
-      return run->roles.is_replicate(key) || !run->roles.changes_results(key);
-    });
-  });
   if (files.size() > 1) by_files = decided_by_files(runs, keys, variants);
   decided.insert(by_files.begin(), by_files.end());
   std::vector<Group> groups;

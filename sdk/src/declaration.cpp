@@ -299,9 +299,15 @@ std::optional<std::string> without_effect(const ParameterInfo& parameter,
 }
 
 std::string documentation_of(const ParameterInfo& parameter) {
-  if (!parameter.only_with) return parameter.doc;
-  return parameter.doc + "; only with " + parameter.only_with->parameter + " = " +
-         alternatives(parameter.only_with->values);
+  std::string text = parameter.doc;
+  if (parameter.only_with) {
+    text += "; only with " + parameter.only_with->parameter + " = " +
+            alternatives(parameter.only_with->values);
+  }
+  if (parameter.role != ParameterRole::setting) {
+    text += "; when runs are compared: " + std::string(to_string(parameter.role));
+  }
+  return text;
 }
 
 ParameterBuilder& ParameterBuilder::range(double least, double most) {

@@ -60,7 +60,7 @@ void Verification::declare(Declaration& d) {
   d.parameter("fold", settings_.fold,
               "report only this fold, counted from 0: for a model that was trained on the others")
       .range(0, 999'999)
-      .replicate();
+      .replicate("folds", std::int64_t{1});
   d.parameter("far", settings_.far,
               "false accept rates at which the true accept rate is reported, if there are enough "
               "pairs of two persons")

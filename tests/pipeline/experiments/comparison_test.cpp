@@ -316,6 +316,24 @@ TEST_F(Ranks, WhatAStageDeclaresAsReplicateIsAveraged) {
   EXPECT_EQ(rank()[0].groups.size(), 3U) << "its stage declares no role for 'fold'";
 }
 
+TEST_F(Ranks, AReplicateOfOneStageMayBeASettingOfAnother) {
+  runs_ = {scored("0.2", 1, 0.5), scored("0.2", 1, 0.6), scored("0.2", 1, 0.7)};
+  const Roles setting = Roles(Roles::Texts{{"pipeline.seed", "replicate"}});
+  const Roles replicate =
+      Roles(Roles::Texts{{"pipeline.seed", "replicate"}, {"stage.items.part", "replicate"}});
+  for (std::size_t at = 0; at < runs_.size(); ++at) {
+    runs_[at].name = std::to_string(at);
+    runs_[at].parameters["stage.items.part"] = std::to_string(at);
+    runs_[at].roles = at == 0 ? replicate : setting;
+  }
+  EXPECT_EQ(rank()[0].groups.size(), 3U);
+  EXPECT_THAT(unranked_, IsEmpty());
+  runs_[0].parameters.erase("stage.items.part");  // a run that lacks it does not count
+  for (ScoredRun& run : runs_) run.roles = replicate;
+  runs_[0].roles = setting;
+  EXPECT_EQ(rank()[0].groups[0].parameters.contains("stage.items.part"), false);
+}
+
 TEST_F(Ranks, AParameterThatOnlySomeRunsHaveMakesAnotherGroup) {
   runs_ = {scored("0.2", 1, 0.5), scored("0.2", 2, 0.6)};
   runs_[1].parameters["stage.loss.form"] = "\"soft_plus\"";
