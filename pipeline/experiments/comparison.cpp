@@ -147,7 +147,7 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
   std::set<std::string> decided = decided_by_variants(all);
   std::set<std::string> variants = keys;
   std::erase_if(variants, [](const std::string& key) { return !is_variant_key(key); });
-  // A key is no setting only if it is none in every run: two runs may have different stages.
+  // Only a key that is a setting in none of the runs is left out: their stages may differ.
   std::set<std::string> repeats;
   std::ranges::copy_if(keys, std::inserter(repeats, repeats.end()), [&](const std::string& key) {
     return std::ranges::none_of(runs, [&](const ScoredRun* run) {
