@@ -386,8 +386,14 @@ class SizeSetting {
                         have.contract.empty() ? "" : " as " + have.contract, unset.parameter));
       }
     }
-    if (!sizes.empty()) set_(stage, sizes);
+    if (sizes.empty()) return;
+    set_(stage, sizes);
+    unknown_.clear();
+    complete_ = false;
   }
+
+  /// Whether nothing was set since the last call: a size may follow from one in a later flow.
+  bool is_complete() { return std::exchange(complete_, true); }
 
   void report(Findings& findings) const {
     for (const StageDraft& stage : stages_) {
@@ -406,6 +412,7 @@ class SizeSetting {
   std::vector<StageDraft>& stages_;
   const SetValues& set_;
   std::map<std::pair<std::string, std::string>, std::string> unknown_;  // stage, parameter: why
+  bool complete_ = false;
 };
 
 }  // namespace
@@ -414,12 +421,14 @@ void set_sizes(const std::vector<FlowSpec>& flows, std::vector<StageDraft>& stag
                const SetValues& set, Findings& findings) {
   SizeSetting sizes(stages, set);
   const Sources no_sources;
-  Findings unheard(no_sources);  // check_fields() reports them, once all sizes are known
-  for (const FlowSpec& flow : flows) {
-    const auto arrive = [&](const FlowNode& node, const FieldState& arriving) {
-      sizes.arrive(flow, node, arriving);
-    };
-    FieldCheck(flow, stages, unheard, arrive).check();
+  while (!sizes.is_complete()) {
+    Findings unheard(no_sources);  // check_fields() reports them, once all sizes are known
+    for (const FlowSpec& flow : flows) {
+      const auto arrive = [&](const FlowNode& node, const FieldState& arriving) {
+        sizes.arrive(flow, node, arriving);
+      };
+      FieldCheck(flow, stages, unheard, arrive).check();
+    }
   }
   sizes.report(findings);
 }
