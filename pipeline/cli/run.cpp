@@ -164,19 +164,19 @@ void go_on_with(const RunArguments& arguments, PipelineSpec& spec) {
   if (arguments.tensorboard && !spec.tensorboard) spec.tensorboard.emplace();
 }
 
-/// With --shard, makes --run-dir the folder of the part, and resumes the run in it.
+/// With --shard, makes --run-dir the folder of the part, and resumes the run in it. With --resume,
+/// returns the shard of the run.
 std::optional<Shard> take_shard(RunArguments& arguments) {
+  if (!arguments.resume.empty()) {
+    const std::optional<Shard> shard = recorded_shard(arguments.resume);
+    if (shard) arguments.run_directory = std::filesystem::canonical(arguments.resume).string();
+    return shard;
+  }
   if (arguments.shard.empty()) return std::nullopt;
   const Shard shard = shard_from(arguments.shard, process_environment());
   arguments.run_directory = part_folder(arguments.run_directory, shard).string();
   arguments.resume_if_present = true;
   return shard;
-}
-
-/// The shard of an earlier run; none: it is a whole run.
-std::optional<Shard> recorded_shard(const std::string& run) {
-  const std::string shard = read_launch(run).shard;
-  return shard.empty() ? std::nullopt : std::optional(shard_from(shard, {}));
 }
 
 /// Returns whether the part is complete. Throws seam::Error if it does not fit the parts beside it,
@@ -228,7 +228,7 @@ Start start_of(RunArguments& arguments) {
 
 ExitCode run_verb(RunArguments arguments) {
   keep_freed_memory();  // before there are other threads
-  std::optional<Shard> shard = take_shard(arguments);
+  const std::optional<Shard> shard = take_shard(arguments);
   const Start start = start_of(arguments);
   LoadOptions to_load = options_for(arguments, start);
   StopSignals::block();  // the display has a thread
@@ -272,17 +272,16 @@ ExitCode run_verb(RunArguments arguments) {
     if (!asked) return ExitCode::configuration;
     refuse_other_pipeline(prepared.loaded.pipeline->spec, *asked, arguments, display);
   }
+  if (start == Start::resume) go_on_with(arguments, prepared.loaded.pipeline->spec);
   if (shard && is_part_done(arguments.run_directory, *shard, *prepared.loaded.pipeline)) {
     display.message(fmt::format("shard {} is complete in '{}'; there is nothing left to do",
                                 to_text(*shard), arguments.run_directory));
     return end_of(arguments, arguments.run_directory, true, 0);
   }
-  if (start == Start::resume && !shard) shard = recorded_shard(arguments.resume);
   options.shard = shard;
   options.start = start;
   options.run_directory = start == Start::resume ? arguments.resume : arguments.run_directory;
   options.threads = prepared.threads;
-  if (start == Start::resume) go_on_with(arguments, prepared.loaded.pipeline->spec);
   options.numerics = numerics_for(*prepared.loaded.pipeline);
   obey_numerics(options.numerics);
   options.stop = &stop;

@@ -81,6 +81,7 @@ ExitCode sweep_verb(const SweepArguments& arguments) {
       for (const std::string& sentence : sweep.missing_data) text += "\n  " + sentence;
       return report_error(Error(text, Fault::data));
     }
+    if (!arguments.shard.empty()) refuse_other_shards(sweep.plan, directory);
     folder = !arguments.shard.empty() && is_sweep_folder(directory)
                  ? reopen_sweep(sweep, directory)
                  : create_sweep(sweep, directory);

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
-#include <set>
+#include <optional>
+#include <utility>
 
 #include "pipeline/experiments/run_folder.hpp"
 #include "pipeline/run/parts.hpp"
@@ -28,13 +30,13 @@ std::string difference_between(const Found& before, const Found& now) {
     return fmt::format("{} shards (were {})", now.part.shard.of, before.part.shard.of);
   }
   if (std::string how = difference_between(before.inputs, now.inputs); !how.empty()) return how;
-  for (const auto& [stage, listing] : before.listings) {
-    const auto found = now.listings.find(stage);
-    if (found == now.listings.end() || found->second == listing) continue;
-    return fmt::format("the list of packets from '{}': its data has changed between the shards",
-                       stage);
-  }
-  return {};
+  const bool both = !before.listings.empty() && !now.listings.empty();
+  if (!both || before.listings == now.listings) return {};
+  std::vector<std::pair<std::string, std::uint64_t>> different;
+  std::ranges::set_symmetric_difference(before.listings, now.listings,
+                                        std::back_inserter(different));
+  return fmt::format("the list of packets from '{}': its data has changed between the shards",
+                     different.front().first);
 }
 
 void count(const RunFolder& run, Found& found) {
@@ -72,11 +74,11 @@ std::vector<Found> found_in(const fs::path& out) {
   std::ranges::sort(folders);
   std::vector<Found> found;
   for (const fs::path& folder : folders) {
-    const std::string shard = read_launch(folder).shard;
-    if (shard.empty()) continue;
+    const std::optional<Shard> shard = recorded_shard(folder);
+    if (!shard) continue;
     Found& one = found.emplace_back();
     one.inputs = read_inputs(folder);
-    one.part.shard = shard_from(shard, {});
+    one.part.shard = *shard;
     one.part.run = fs::absolute(folder).lexically_normal();
     read_state(one);
   }

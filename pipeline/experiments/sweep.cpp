@@ -97,6 +97,8 @@ SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec, const Vari
   for (std::size_t at = 0; at < all.size(); ++at) {
     if (request.shard.has(at, 1)) plan.runs.push_back(all[at]);
   }
+  plan.set = request.set;
+  for (const std::string& variant : request.variants) plan.set.push_back("variant=" + variant);
   plan.file = fs::absolute(request.file).lexically_normal().string();
   plan.started = time_text(std::chrono::system_clock::now());
   plan.working_directory = fs::current_path().string();
@@ -437,6 +439,33 @@ fs::path reopen_sweep(const CheckedSweep& sweep, const fs::path& folder) {
       fmt::format("the sweep in '{}' has other runs or pipelines; choose another folder, "
                   "or continue that sweep with seam sweep --resume {}",
                   folder.string(), folder.string()));
+}
+
+void refuse_other_shards(const SweepPlan& plan, const fs::path& folder) {
+  const fs::path out = folder.parent_path();
+  if (!fs::is_directory(out)) return;
+  const auto of = [](const fs::path& shard) {  // "-of-00003"
+    const std::string name = shard.filename().string();
+    return name.substr(std::min(name.find("-of-"), name.size()));
+  };
+  for (const fs::directory_entry& entry : fs::directory_iterator(out)) {
+    const fs::path& other = entry.path();
+    if (!other.filename().string().starts_with("part-") || !is_sweep_folder(other)) continue;
+    if (other.filename() == folder.filename()) continue;
+    const SweepPlan before = read_plan(other);
+    std::string difference;
+    if (of(other) != of(folder)) difference = "the number of shards";
+    if (before.over != plan.over) difference = "the axes (--over or [sweep])";
+    if (before.random != plan.random) difference = "--random";
+    if (plan.random && before.random_seed != plan.random_seed) difference = "--random-seed";
+    if (before.set != plan.set) difference = "--set or --variant";
+    if (before.file != plan.file) difference = "the pipeline file";
+    if (difference.empty()) continue;
+    refuse_sweep(
+        fmt::format("'{}' was planned differently: {}; the shards of one folder belong together: "
+                    "choose another --sweep-dir, or remove '{}'",
+                    other.string(), difference, out.string()));
+  }
 }
 
 ExitCode execute_sweep(const fs::path& folder, const SweepOptions& options,

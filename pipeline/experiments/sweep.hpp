@@ -56,6 +56,10 @@ std::filesystem::path create_sweep(const CheckedSweep& sweep,
 /// if the sweep in it has other runs or pipelines.
 std::filesystem::path reopen_sweep(const CheckedSweep& sweep, const std::filesystem::path& folder);
 
+/// Throws seam::Error (configuration) if a shard next to `folder` was planned differently:
+/// together, their runs would not be the combinations of one sweep.
+void refuse_other_shards(const SweepPlan& plan, const std::filesystem::path& folder);
+
 struct SweepOptions {
   std::optional<int> jobs;  ///< this and the next: none: as in the plan
   std::optional<int> threads;

@@ -223,6 +223,7 @@ void write_plan(const fs::path& folder, const SweepPlan& plan) {
                   {"over", plan.over},
                   {"random", plan.random ? Json(*plan.random) : Json()},
                   {"random_seed", plan.random_seed},
+                  {"set", plan.set},
                   {"jobs", plan.jobs},
                   {"threads", plan.threads},
                   {"plugin_paths", plan.plugin_paths},
@@ -256,6 +257,7 @@ SweepPlan read_plan(const fs::path& folder) {
     plan.over = json.at("over").get<std::vector<std::string>>();
     if (!json.at("random").is_null()) plan.random = json["random"].get<std::int64_t>();
     plan.random_seed = json.at("random_seed").get<std::uint64_t>();
+    plan.set = json.value("set", plan.set);  // unknown in earlier versions
     plan.jobs = json.at("jobs").get<int>();
     plan.threads = json.at("threads").get<int>();
     plan.plugin_paths = json.at("plugin_paths").get<std::vector<std::string>>();

@@ -47,6 +47,7 @@ struct SweepPlan {
   std::vector<std::string> over;  ///< the axes as they were written
   std::optional<std::int64_t> random;
   std::uint64_t random_seed = 0;
+  std::vector<std::string> set;           ///< of all runs: --set, and --variant as variant=NAME
   int jobs = 1;                           ///< runs in parallel
   int threads = 1;                        ///< of all of them together
   std::vector<std::string> plugin_paths;  ///< absolute

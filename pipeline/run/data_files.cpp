@@ -87,7 +87,8 @@ std::optional<WrittenElsewhere> written_elsewhere(const CheckedPipeline& pipelin
         continue;
       }
       std::string path = text_value(stage, parameter.name);
-      if (!fs::path(path).is_absolute()) continue;
+      const fs::path normal = fs::path(path).lexically_normal();
+      if (normal.empty() || (normal.is_relative() && *normal.begin() != "..")) continue;
       return WrittenElsewhere{stage.name, "stage." + stage.name + "." + parameter.name,
                               std::move(path)};
     }

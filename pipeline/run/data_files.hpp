@@ -31,8 +31,8 @@ namespace seam::host {
 /// run, those of its folder that weights are loaded from.
 [[nodiscard]] std::map<std::string, std::string> initial_files(const CheckedPipeline& pipeline);
 
-/// A parameter by which a stage may write to a path outside the run folder: an absolute path that
-/// is not declared as an input.
+/// A parameter by which a stage may write to a path outside the run folder: a path that is absolute
+/// or begins with `..`, and is not declared as an input.
 struct WrittenElsewhere {
   std::string stage;
   std::string key;  ///< "stage.embeddings.folder"

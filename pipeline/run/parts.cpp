@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "pipeline/run/data_files.hpp"
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/from_run.hpp"
+#include "pipeline/run/numerics.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "pipeline/text/json.hpp"
 #include "pipeline/text/nearest.hpp"
@@ -75,13 +77,20 @@ Shard shard_of(const Environment& environment) {
         "--shard auto needs the environment of a Slurm array (SLURM_ARRAY_TASK_ID) or of an "
         "indexed Kubernetes Job (JOB_COMPLETION_INDEX); write the shard as --shard NUMBER/COUNT");
   }
-  const Shard shard{number_of(environment, "JOB_COMPLETION_INDEX"),
-                    number_of(environment, "JOB_COMPLETIONS")};
-  if (shard.number >= shard.of) {
-    refuse(fmt::format("JOB_COMPLETION_INDEX is {}, but must be below JOB_COMPLETIONS, which is {}",
-                       shard.number, shard.of));
-  }
-  return shard;
+  return {number_of(environment, "JOB_COMPLETION_INDEX"),
+          number_of(environment, "JOB_COMPLETIONS")};
+}
+
+/// A text without two numbers gives a shard that does not exist.
+Shard parsed(std::string_view text) {
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  const std::string_view after = text.substr(std::min(slash + 1, text.size()));
+  return {number_in<std::uint64_t>(text.substr(0, slash)).value_or(~std::uint64_t{0}),
+          number_in<std::uint64_t>(after).value_or(0)};
+}
+
+bool exists(const Shard& shard) {
+  return shard.number < shard.of;
 }
 
 std::vector<StageRunner*> runners_of(const CheckedPipeline& pipeline, const FlowSpec& flow) {
@@ -119,19 +128,28 @@ std::string to_text(const Shard& shard) {
 }
 
 Shard shard_from(std::string_view text, const Environment& environment) {
-  if (text == "auto") return shard_of(environment);
-  const std::size_t slash = std::min(text.find('/'), text.size());
-  const std::string_view after = text.substr(std::min(slash + 1, text.size()));
-  // A text without one of the numbers is rejected like 3/3.
-  const auto number = number_in<std::uint64_t>(text.substr(0, slash)).value_or(~std::uint64_t{0});
-  const auto of = number_in<std::uint64_t>(after).value_or(0);
-  if (number >= of) {
+  const bool automatic = text == "auto";
+  const Shard shard = automatic ? shard_of(environment) : parsed(text);
+  if (exists(shard)) return shard;
+  const std::string given =
+      automatic ? "the environment's " + to_text(shard) : fmt::format("'{}'", text);
+  refuse(
+      fmt::format("--shard takes NUMBER/COUNT with numbers from 0, such as 0/8 to 7/8, or auto, "
+                  "not {}",
+                  given));
+}
+
+std::optional<Shard> recorded_shard(const fs::path& run) {
+  const std::string text = read_launch(run).shard;
+  if (text.empty()) return std::nullopt;
+  const Shard shard = parsed(text);
+  if (!exists(shard)) {
     refuse(
-        fmt::format("--shard takes NUMBER/COUNT with numbers from 0, such as 0/8 to 7/8, or "
-                    "auto, not '{}'",
-                    text));
+        fmt::format("'{}' is damaged: in the first lines, 'shard' is '{}', but must be "
+                    "NUMBER/COUNT; restore the file, or remove the folder",
+                    (run / "resolved.toml").string(), text));
   }
-  return {number, of};
+  return shard;
 }
 
 fs::path part_folder(const fs::path& out, const Shard& shard) {
@@ -144,7 +162,16 @@ void refuse_unless_splittable(const CheckedPipeline& pipeline) {
   for (const std::string& name : scheduled_flows(pipeline.spec.schedule)) {
     const FlowSpec& flow = flow_named(pipeline.spec, name);
     const std::vector<StageRunner*> runners = runners_of(pipeline, flow);
-    const Sharding sharding = sharding_of(flow, plan_of(flow, runners, specs), runners);
+    Sharding sharding = sharding_of(flow, plan_of(flow, runners, specs), runners);
+    for (const StageRunner* stage : runners) {
+      if (stage->kind() == StageKind::collector &&
+          specs.at(stage->name()).on_error == OnError::skip) {
+        sharding.obstacle = fmt::format(
+            "'{}' ({}) has on_error = \"skip\", and which packets it skips may depend on "
+            "packets in other shards",
+            stage->name(), stage->type());
+      }
+    }
     if (!sharding.obstacle.empty()) throw cannot_split(flow, sharding);
   }
   if (const auto outside = written_elsewhere(pipeline)) {
@@ -155,27 +182,52 @@ void refuse_unless_splittable(const CheckedPipeline& pipeline) {
   }
 }
 
+PartInputs inputs_of(const Launch& launch, std::string pipeline) {
+  std::set<std::string> libraries;
+  for (const PluginUsed& plugin : launch.plugins) {
+    if (!plugin.libtorch.empty()) libraries.insert(", LibTorch " + plugin.libtorch);
+    if (!plugin.opencv.empty()) libraries.insert(", OpenCV " + plugin.opencv);
+  }
+  std::string program = "Seam " + launch.version;
+  for (const std::string& library : libraries) program += library;
+  return {std::move(pipeline), launch.roles, launch.data, hashes_of(launch.plugins),
+          program + ", " + launch.numerics};
+}
+
 PartInputs inputs_of(const CheckedPipeline& pipeline) {
-  std::map<std::string, std::string> files = data_files(pipeline);
-  files.merge(initial_files(pipeline));
-  return {pipeline.spec.resolved, pipeline.spec.roles, std::move(files),
-          hashes_of(make_launch(pipeline.spec, pipeline.plugins).plugins)};
+  Launch launch = make_launch(pipeline.spec, pipeline.plugins);
+  launch.data = data_files(pipeline);
+  launch.data.merge(initial_files(pipeline));
+  launch.roles = pipeline.spec.roles;
+  launch.numerics = to_text(numerics_for(pipeline));
+  return inputs_of(launch, pipeline.spec.resolved);
 }
 
 PartInputs read_inputs(const fs::path& part) {
-  const Launch launch = read_launch(part);
-  return {pipeline_below_head(read_text_file(part / "resolved.toml")), launch.roles, launch.data,
-          hashes_of(launch.plugins)};
+  return inputs_of(read_launch(part), pipeline_below_head(read_text_file(part / "resolved.toml")));
 }
 
 std::string difference_between(const PartInputs& before, const PartInputs& now) {
   const auto keys =
       in_results(set_by_users(differences_between(before.pipeline, now.pipeline)), now.roles);
   if (!keys.empty()) return to_text(keys);
-  if (const auto changed = changed_data(before.files, now.files); !changed.empty()) {
-    return "the content of " + enumerated(changed);
+  std::vector<std::pair<std::string, std::string>> files;  // a missing one is a difference
+  std::ranges::set_symmetric_difference(before.files, now.files, std::back_inserter(files));
+  if (!files.empty()) return "the content of " + files.front().first;
+  if (before.program != now.program) {
+    return fmt::format("computed by {} (was {})", now.program, before.program);
   }
   return before.plugins == now.plugins ? std::string() : "the plugins";
+}
+
+std::string digest_of(const PartInputs& inputs) {
+  std::string text = inputs.program;
+  for (const Difference& one : in_results(set_by_users(differences_between("", inputs.pipeline)))) {
+    text += "\n" + one.key + " = " + one.now.value_or("");
+  }
+  for (const auto& [key, hash] : inputs.files) text += "\n" + key + " " + hash;
+  for (const std::string& hash : inputs.plugins) text += "\n" + hash;
+  return sha256(text);
 }
 
 void refuse_other_parts(const fs::path& out, const Shard& shard, const PartInputs& inputs) {
@@ -192,13 +244,12 @@ void refuse_other_parts(const fs::path& out, const Shard& shard, const PartInput
     const bool is_own = entry.path().filename() == own.filename();
     if ((compared && !is_own) || !fs::exists(entry.path() / "resolved.toml")) continue;
     compared = compared || !is_own;
-    const std::string recorded = read_launch(entry.path()).shard;
-    const auto other = recorded.empty() ? Shard() : shard_from(recorded, {});
+    const std::optional<Shard> other = recorded_shard(entry.path());
     std::string difference;
-    if (recorded.empty()) {
+    if (!other) {
       difference = "it is not a shard";
-    } else if (other.of != shard.of) {
-      difference = fmt::format("{} shards (were {})", shard.of, other.of);
+    } else if (other->of != shard.of) {
+      difference = fmt::format("{} shards (were {})", shard.of, other->of);
     } else {
       difference = difference_between(read_inputs(entry.path()), inputs);
     }

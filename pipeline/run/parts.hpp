@@ -6,12 +6,13 @@
 ///     OUT/part-00001-of-00003/      summary.json, written last, has the files' checksums
 ///     OUT/part-00002-of-00003/
 ///
-/// The parts of a folder have the same pipeline, data, weights and plugins: put together, they have
-/// the content of one process's files.
+/// The parts of a folder have the same pipeline, data, weights, plugins, version and numerics: put
+/// together, they have the content of one process's files.
 #pragma once
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ namespace seam::host {
 /// index. Throws seam::Error (configuration).
 [[nodiscard]] Shard shard_from(std::string_view text,
                                const std::map<std::string, std::string>& environment);
+/// The shard of an earlier run; none: it is a whole run. Throws like read_launch().
+[[nodiscard]] std::optional<Shard> recorded_shard(const std::filesystem::path& run);
 
 /// "OUT/part-00001-of-00003"
 [[nodiscard]] std::filesystem::path part_folder(const std::filesystem::path& out,
@@ -43,13 +46,20 @@ struct PartInputs {
   Roles roles;                               ///< of its keys
   std::map<std::string, std::string> files;  ///< SHA-256 of data and weights by key
   std::vector<std::string> plugins;          ///< SHA-256, sorted
+  std::string program;                       ///< versions, device, precision, determinism
 };
+/// `pipeline`: resolved.
+[[nodiscard]] PartInputs inputs_of(const Launch& launch, std::string pipeline);
+/// Those of a shard that this process would run.
 [[nodiscard]] PartInputs inputs_of(const CheckedPipeline& pipeline);
 /// Those of a part's run. Throws like read_launch().
 [[nodiscard]] PartInputs read_inputs(const std::filesystem::path& part);
 /// The first kind of difference that can change results, such as "stage.batch.size = 8 (was 5)";
 /// empty if there is none.
 [[nodiscard]] std::string difference_between(const PartInputs& before, const PartInputs& now);
+
+/// The same text for inputs without a difference.
+[[nodiscard]] std::string digest_of(const PartInputs& inputs);
 
 /// Throws seam::Error (configuration) if `out` contains parts that were not made from these inputs
 /// and with this number of shards.

@@ -179,6 +179,7 @@ void Run::start() {
   if (resume) identity_.pipeline = pipeline_below_head(read_text_file(directory_->resolved()));
   summary_.numerics = options_.numerics;
   summary_.shard = launch_.shard;
+  if (options_.shard) summary_.inputs = digest_of(inputs_of(launch_, spec_.resolved));
   if (begins_with) {
     for (const Difference& one : begins_with->differences) changed_keys_.insert(one.key);
     lay_out(*begins_with, *directory_);
@@ -198,6 +199,7 @@ Launch Run::new_launch(const std::optional<Beginning>& begins_with) const {
   launch.roles = spec_.roles;
   if (options_.shard) {
     launch.shard = to_text(*options_.shard);
+    launch.numerics = to_text(options_.numerics);
     launch.data.merge(initial_files(pipeline_));
   }
   launch.evaluates = options_.evaluates;

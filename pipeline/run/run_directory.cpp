@@ -122,7 +122,10 @@ std::string headed_text(const Launch& launch, const std::string& pipeline) {
   line("started = " + quoted(launch.started));
   line("file = " + quoted(launch.file));
   line("working_directory = " + quoted(launch.working_directory));
-  if (!launch.shard.empty()) line("shard = " + quoted(launch.shard));
+  if (!launch.shard.empty()) {
+    line("shard = " + quoted(launch.shard));
+    line("numerics = " + quoted(launch.numerics));
+  }
   for (const PluginUsed& plugin : launch.plugins) {
     line("[[plugin]]");
     line("path = " + quoted(plugin.path));
@@ -172,6 +175,7 @@ Launch parse_launch(const std::string& text, const std::string& file) {
     launch.file = text_of(table, "file");
     launch.working_directory = text_of(table, "working_directory");
     launch.shard = text_of(table, "shard");
+    launch.numerics = text_of(table, "numerics");
     for_each_table(table, "plugin", [&](const toml::table& plugin) {
       launch.plugins.push_back({text_of(plugin, "path"), text_of(plugin, "sha256"),
                                 text_of(plugin, "libtorch"), text_of(plugin, "opencv")});

@@ -57,6 +57,7 @@ struct Launch {
   std::map<std::string, std::string> data;  ///< data_files()
   Roles roles;                              ///< of its keys
   std::string shard;                        ///< "1/3"; empty: the whole run
+  std::string numerics;                     ///< of a shard: "cpu in float32"
   RunOrigin from;
   RunOrigin evaluates;  ///< the run whose networks this one evaluates again
   /// TOML values that `evaluates` has for keys that differ in this run; empty: not set.

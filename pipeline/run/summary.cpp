@@ -324,6 +324,7 @@ std::string to_json(const RunSummary& summary, const PipelineSpec& pipeline) {
             {"exit_code", static_cast<int>(summary.code)},
             {"complete", summary.complete},
             {"shard", summary.shard},
+            {"inputs", summary.inputs},
             {"files", summary.files},
             {"error", summary.error ? summary.error->full_message() : std::string()},
             {"device", summary.numerics.device},

@@ -47,6 +47,7 @@ struct RunSummary {
   std::vector<Score> scores;                 ///< of the run so far, the most important first
   bool trains = false;                       ///< a flow of the schedule trains
   std::string shard;                         ///< "1/3"; empty: the whole run
+  std::string inputs;                        ///< of a shard: the digest of its PartInputs
   std::map<std::string, std::string> files;  ///< of a complete shard: SHA-256 by name
 };
 

@@ -81,6 +81,29 @@ std::vector<fs::path> parts_in(const fs::path& out) {
   return parts;
 }
 
+/// The digest of what determined the content of a part. Quotes are escaped in the texts of
+/// summary.json, so a key cannot be found inside one.
+std::string inputs_of(const fs::path& part) {
+  constexpr std::string_view before = "\"inputs\":\"";
+  constexpr std::size_t digits = 64;
+  const fs::path file = part / "summary.json";
+  const std::string summary = fs::exists(file) ? content_of(file) : "";
+  if (summary.find("\"complete\":true") == std::string::npos ||
+      summary.find("\"exit_code\":0") == std::string::npos) {
+    throw Error("'" + part.string() +
+                "' is the folder of a shard that has failed or is not complete; run the shard "
+                "again, and see seam shards " +
+                part.parent_path().string());
+  }
+  const std::size_t found = summary.find(before);
+  if (found == std::string::npos) {
+    throw Error("'" + file.string() +
+                "' was not written by this version of Seam; run the shards again in another "
+                "folder");
+  }
+  return summary.substr(found + before.size(), digits);
+}
+
 }  // namespace
 
 void Embedded::declare(Declaration& d) {
@@ -110,7 +133,15 @@ void Embedded::open(Context& context) {
   if (fs::exists(folder_ / table)) {
     read_table(folder_ / file_name_);
   } else {
-    for (const fs::path& part : parts_in(folder_)) read_table(part / file_name_);
+    const std::vector<fs::path> parts = parts_in(folder_);
+    for (const fs::path& part : parts) {
+      if (inputs_of(part) != inputs_of(parts.front())) {
+        throw Error("'" + part.string() +
+                    "' was made with another pipeline, data or program than '" +
+                    parts.front().string() + "'; see seam shards " + folder_.string());
+      }
+      read_table(part / file_name_);
+    }
     std::sort(rows_.begin(), rows_.end(),
               [](const Row& a, const Row& b) { return a.number < b.number; });
     const auto same =

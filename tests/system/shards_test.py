@@ -207,6 +207,16 @@ job.communicate()
 judge.succeed("run", "--resume", part("resumed", 1, 3))
 judge.check("resumed by folder", bytes_of(part("resumed", 1, 3)), bytes_of(part("of3", 1, 3)))
 
+# By folder, a complete shard is passed over, and other numerics or plugins are refused.
+ran = judge.succeed("run", "--resume", part("resumed", 1, 3))
+judge.holds("shard 1/3 is complete" in ran.stderr, ran.stderr)
+judge.refused("another precision", "cpu in bfloat16 (was ", "run", "--resume", part("resumed", 1, 3), "--precision",
+              "bfloat16")
+(part("resumed", 1, 3) / "summary.json").unlink()
+head = part("resumed", 1, 3) / "resolved.toml"
+head.write_text(re.sub('sha256 = "[0-9a-f]{8}', 'sha256 = "00000000', head.read_text()))
+judge.refused("other plugins", "was made differently: the plugins", "run", "--resume", part("resumed", 1, 3))
+
 # Two workers with the same shard: the second is refused while the first runs, and passes over the shard afterwards.
 job = start("two", "2/3")
 while not (part("two", 2, 3) / "resolved.toml").exists() and job.poll() is None:
@@ -272,7 +282,11 @@ judge.refused("a gallery", "'embeddings' (retrieval.index) needs all packets", "
               "--shard", "0/2")
 judge.refused("an absolute folder", "which all shards would share", "run", "job.toml", "--run-dir", "absolute", "--shard", "0/2",
               "--set", f"stage.embeddings.folder={folder}")
-judge.holds(not (folder / "gallery").exists() and not (folder / "absolute").exists(), "a refused run left a folder")
+judge.refused("a folder beside the run", "which all shards would share", "run", "job.toml", "--run-dir", "absolute", "--shard",
+              "0/2", "--set", "stage.embeddings.folder=../vectors")
+(folder / "skips.toml").write_text(PIPELINE.replace('size = 16', 'size = 16\non_error = "skip"'))
+judge.refused("a batch that skips", "'batch' (batch) has on_error", "run", "skips.toml", "--run-dir", "skips", "--shard", "0/2")
+judge.holds(not any((folder / name).exists() for name in ("gallery", "absolute", "skips")), "a refused run left a folder")
 for wrong in ("3/3", "1", "a/b", "-1/2", "1/"):
     judge.refused("a shard", "NUMBER/COUNT", "run", "job.toml", "--run-dir", "wrong", "--shard", wrong)
 
@@ -307,6 +321,13 @@ judge.succeed(*sweep, "--shard", "1/2")
 again = judge.succeed(*sweep, "--shard", "1/2")
 judge.holds("1 of 1 runs are complete" in again.stderr, again.stderr)
 judge.check("its runs", sorted(path.name for path in (folder / "swept/part-00001-of-00002").glob("*=*")), names[1:2])
+for why, options in (("the axes", ("--over", "stage.batch.size=3,4,6")), ("the number of shards", ("--shard", "0/3")),
+                     ("--set", ("--set", "pipeline.seed=3")), ("--random", ("--random", "2"))):
+    settings = dict(zip(sweep[2::2], sweep[3::2])) | {"--shard": "0/2"} | {options[0]: options[1]}
+    judge.refused(why, f"part-00001-of-00002' was planned differently: {why}", *sweep[:2], *itertools.chain(*settings.items()))
+judge.succeed(*sweep, "--shard", "0/2")
+judge.refused("another sweep", "was planned differently: --set", *sweep, "--shard", "0/2", "--set", "pipeline.seed=3")
+shutil.rmtree(folder / "swept/part-00000-of-00002")
 judge.refused("another sweep", "has other runs or pipelines", *sweep, "--shard", "1/2", "--set", "pipeline.seed=3")
 
 print(f"{count} pictures, embeddings of {len(whole[0][1])} bytes")

@@ -108,6 +108,7 @@ TEST(SweepPlan, SurvivesItsFile) {
   plan.over = {"stage.loss.margin=0.2,0.5"};
   plan.random = 2;
   plan.random_seed = 7;
+  plan.set = {"pipeline.seed=3"};
   plan.jobs = 3;
   plan.threads = 8;
   plan.plugin_paths = {"/b"};

@@ -89,6 +89,23 @@ TEST_F(DataFilesTest, OfOtherStagesAreThoseThatMustExist) {
   EXPECT_THAT(data_files(pipeline_), ElementsAre(Pair("stage.writes.model", sha256("net"))));
 }
 
+TEST_F(DataFilesTest, AbsolutePathsAndThoseThatClimbAreElsewhere) {
+  pipeline_.spec.stages.clear();
+  pipeline_.stages["writes"] =
+      std::make_unique<StageRunner>("writes", "test.writes", std::make_unique<Writes>());
+  StageSpec& stage = pipeline_.spec.stages.emplace_back();
+  stage.name = "writes";
+  for (const char* path : {"", ".", "vectors", "a/../b", "a/..", "..a"}) {
+    stage.values["file"] = std::string(path);
+    EXPECT_FALSE(written_elsewhere(pipeline_)) << path;
+  }
+  for (const char* path : {"/vectors", "..", "../vectors", "a/../../vectors"}) {
+    stage.values["file"] = std::string(path);
+    ASSERT_TRUE(written_elsewhere(pipeline_)) << path;
+    EXPECT_EQ(written_elsewhere(pipeline_)->key, "stage.writes.file");
+  }
+}
+
 TEST_F(DataFilesTest, AreNeitherFoldersNorWhatARunBeginsWith) {
   pipeline_.spec.stages[0].values["weights"] = folder_.write("weights", "w").string();
   pipeline_.spec.stages[0].values["list"] = std::string();

@@ -38,9 +38,11 @@ TEST(ShardFrom, ReadsTheEnvironmentOnlyForAuto) {
   EXPECT_EQ(shard_from("auto", kubernetes), (Shard{7, 8}));
   EXPECT_REFUSED((void)shard_from("auto", {{"JOB_COMPLETION_INDEX", "7"}}), Fault::configuration,
                  "JOB_COMPLETIONS, which is not set");
-  EXPECT_REFUSED(
-      (void)shard_from("auto", {{"JOB_COMPLETION_INDEX", "8"}, {"JOB_COMPLETIONS", "8"}}),
-      Fault::configuration, "must be below JOB_COMPLETIONS");
+  for (const char* count : {"0", "7"}) {
+    EXPECT_REFUSED(
+        (void)shard_from("auto", {{"JOB_COMPLETION_INDEX", "7"}, {"JOB_COMPLETIONS", count}}),
+        Fault::configuration, std::string("not the environment's 7/") + count);
+  }
   Environment both = slurm;
   both.insert(kubernetes.begin(), kubernetes.end());
   EXPECT_REFUSED((void)shard_from("auto", both), Fault::configuration, "ambiguous");
@@ -49,17 +51,61 @@ TEST(ShardFrom, ReadsTheEnvironmentOnlyForAuto) {
 
 TEST(Parts, NamesTheFirstDifference) {
   const PartInputs one{
-      "[pipeline]\nseed = 1\n[limits]\nbytes = 5\n", {{"stage.a.list", "1"}}, {"x"}};
+      "[pipeline]\nseed = 1\n[limits]\nbytes = 5\n", {{"stage.a.list", "1"}}, {"x"}, "cpu"};
   PartInputs other = one;
   EXPECT_EQ(difference_between(one, other), "");
   other.pipeline = "[pipeline]\nseed = 1\n[limits]\nbytes = 6\n";
   EXPECT_EQ(difference_between(one, other), "") << "limits do not change results";
+  EXPECT_EQ(digest_of(one), digest_of(other));
+  const auto differs = [&](const std::string& how) {
+    EXPECT_EQ(difference_between(one, other), how);
+    EXPECT_NE(digest_of(one), digest_of(other)) << how;
+  };
   other.plugins = {"y"};
-  EXPECT_EQ(difference_between(one, other), "the plugins");
+  differs("the plugins");
+  other.plugins = one.plugins;
+  other.program = "cuda:0";
+  differs("computed by cuda:0 (was cpu)");
+  other.program = one.program;
+  other.files["stage.b.list"] = "1";
+  differs("the content of stage.b.list");
+  other.files = {};
+  differs("the content of stage.a.list");
   other.files["stage.a.list"] = "2";
-  EXPECT_EQ(difference_between(one, other), "the content of stage.a.list");
+  differs("the content of stage.a.list");
   other.pipeline = "[pipeline]\nseed = 2\n";
   EXPECT_THAT(difference_between(one, other), ::testing::HasSubstr("pipeline.seed = 2 (was 1)"));
+}
+
+TEST(Parts, ThoseOfAFolderHaveOnePluginAndOneProgram) {
+  const test::TemporaryFolder folder;
+  Launch launch;
+  launch.version = "1.2.3";
+  launch.plugins = {{"a.so", "abc", "2.1.0", "4.6.0"}};
+  launch.shard = "0/2";
+  launch.numerics = "cpu in float32";
+  const std::string pipeline = "[pipeline]\nseed = 1\n";
+  const auto refuse_beside = [&](const Launch& beside) {
+    (void)folder.write("part-00000-of-00002/resolved.toml", headed_text(beside, pipeline));
+    refuse_other_parts(folder.path(), {1, 2}, inputs_of(launch, pipeline));
+  };
+  refuse_beside(launch);
+  Launch other = launch;
+  other.plugins[0].sha256 = "abd";
+  EXPECT_REFUSED(refuse_beside(other), Fault::configuration,
+                 "part-00000-of-00002' was made differently: the plugins;");
+  other = launch;
+  other.numerics = "cuda:0 in bfloat16";
+  EXPECT_REFUSED(refuse_beside(other), Fault::configuration,
+                 "computed by Seam 1.2.3, LibTorch 2.1.0, OpenCV 4.6.0, cpu in float32 (was Seam "
+                 "1.2.3, LibTorch 2.1.0, OpenCV 4.6.0, cuda:0 in bfloat16)");
+  other = launch;
+  other.plugins[0].opencv = "4.7.0";
+  EXPECT_REFUSED(refuse_beside(other), Fault::configuration, "OpenCV 4.7.0");
+  other = launch;
+  other.shard = "0/0";
+  EXPECT_REFUSED(refuse_beside(other), Fault::configuration,
+                 "part-00000-of-00002/resolved.toml' is damaged");
 }
 
 TEST(Parts, DamageIsNamed) {

@@ -41,6 +41,13 @@ void write(const test::TemporaryFolder& folder, const std::string& stem,
   (void)folder.write(stem + ".csv", "row,path,index,item,category,list,number\n" + rows);
 }
 
+/// The part of summary.json that the stage reads.
+std::string summary(char inputs, bool complete = true, int code = 0) {
+  return std::string(R"({"error":"\"complete\":true","complete":)") +
+         (complete ? "true" : "false") + R"(,"exit_code":)" + std::to_string(code) +
+         R"(,"inputs":")" + std::string(64, inputs) + "\"}\n";
+}
+
 /// Two shards of three, and an empty one.
 void write_parts(const test::TemporaryFolder& folder) {
   write(folder, "part-00000-of-00003/embeddings", {1, 2, 7, 8},
@@ -48,6 +55,9 @@ void write_parts(const test::TemporaryFolder& folder) {
   write(folder, "part-00001-of-00003/embeddings", {3, 4, 5, 6},
         "0,b.jpg,6,shirt,3,list.txt,1\n1,c.jpg,7,coat,4,list.txt,2\n");
   write(folder, "part-00002-of-00003/embeddings", {}, "");
+  for (const char* part : {"part-00000", "part-00001", "part-00002"}) {
+    (void)folder.write(std::string(part) + "-of-00003/summary.json", summary('a'));
+  }
 }
 
 struct Parts {
@@ -135,6 +145,22 @@ TEST_F(EmbeddedTest, RefusesPartsThatAreNotWhole) {
   EXPECT_REFUSED(serve(), Fault::data, "is not a complete file of export.embeddings");
   fs::remove(folder_.path() / "part-00002-of-00003/embeddings.npy");
   EXPECT_REFUSED(serve(), Fault::data, "cannot be read");
+}
+
+TEST_F(EmbeddedTest, RefusesPartsThatAreNotCompleteOrNotAlike) {
+  const std::string file = "part-00001-of-00003/summary.json";
+  write_parts(folder_);
+  for (const std::string& unfinished :
+       {summary('a', false), summary('a', true, 1), std::string()}) {
+    (void)folder_.write(file, unfinished);
+    EXPECT_REFUSED(serve(), Fault::data, "part-00001-of-00003' is the folder of a shard that has");
+  }
+  fs::remove(folder_.path() / file);
+  EXPECT_REFUSED(serve(), Fault::data, "part-00001-of-00003' is the folder of a shard that has");
+  (void)folder_.write(file, R"({"complete":true,"exit_code":0})");
+  EXPECT_REFUSED(serve(), Fault::data, "part-00001-of-00003/summary.json' was not written by this");
+  (void)folder_.write(file, summary('b'));
+  EXPECT_REFUSED(serve(), Fault::data, "part-00001-of-00003' was made with another pipeline");
 }
 
 }  // namespace embedded_test
