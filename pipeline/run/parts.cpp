@@ -222,7 +222,9 @@ std::string difference_between(const PartInputs& before, const PartInputs& now) 
 
 std::string digest_of(const PartInputs& inputs) {
   std::string text = inputs.program;
-  for (const Difference& one : in_results(set_by_users(differences_between("", inputs.pipeline)))) {
+  const auto keys =
+      in_results(set_by_users(differences_between("", inputs.pipeline)), inputs.roles);
+  for (const Difference& one : keys) {
     text += "\n" + one.key + " = " + one.now.value_or("");
   }
   for (const auto& [key, hash] : inputs.files) text += "\n" + key + " " + hash;
