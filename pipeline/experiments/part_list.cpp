@@ -42,8 +42,10 @@ std::string difference_between(const Found& before, const Found& now) {
 void count(const RunFolder& run, Found& found) {
   for (const FlowTotal& flow : run.flows) {
     for (const StageCount& stage : flow.stages) {
-      if (stage.kind == StageKind::source) found.part.packets += stage.emitted;
-      if (stage.listing != 0) found.listings[stage.stage] = stage.listing;
+      if (stage.kind == StageKind::source) {
+        found.part.packets += stage.emitted;
+        found.listings[stage.stage] = stage.listing;  // 0 if the source found nothing
+      }
       found.part.lost += stage.failed + stage.dropped_total();
     }
   }

@@ -96,9 +96,9 @@ std::string inputs_of(const fs::path& part) {
                 part.parent_path().string());
   }
   const std::size_t found = summary.find(before);
-  if (found == std::string::npos) {
+  if (found == std::string::npos || summary[found + before.size()] == '"') {
     throw Error("'" + file.string() +
-                "' was not written by this version of Seam; run the shards again in another "
+                "' was not written by a shard of this version; run the shards again in another "
                 "folder");
   }
   return summary.substr(found + before.size(), digits);

@@ -260,6 +260,10 @@ shutil.rmtree(part("longer", 0, 3))
 judge.run("job.toml", "longer", "--shard", "0/3")
 (folder / f"pictures/000a{damaged.suffix}").unlink()
 judge.check("a picture was added", listed("longer", 3), {("0/3", "different"), ("0/3", "missing")})
+shutil.copytree(folder / "of3", folder / "emptied")
+summary = part("emptied", 1, 3) / "summary.json"
+summary.write_text(re.sub(',"listing":"[0-9a-f]*"', "", summary.read_text()))
+judge.check("a shard that found no pictures", listed("emptied", 3), {("1/3", "different"), ("1/3", "missing")})
 judge.refused("no shards", "contains no shards", "shards", "pictures")
 
 # Weights with different content under the same name.

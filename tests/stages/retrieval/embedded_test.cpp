@@ -157,8 +157,11 @@ TEST_F(EmbeddedTest, RefusesPartsThatAreNotCompleteOrNotAlike) {
   }
   fs::remove(folder_.path() / file);
   EXPECT_REFUSED(serve(), Fault::data, "part-00001-of-00003' is the folder of a shard that has");
-  (void)folder_.write(file, R"({"complete":true,"exit_code":0})");
-  EXPECT_REFUSED(serve(), Fault::data, "part-00001-of-00003/summary.json' was not written by this");
+  for (const char* without : {R"({"complete":true,"exit_code":0})",
+                              R"({"complete":true,"exit_code":0,"inputs":"","files":{}})"}) {
+    (void)folder_.write(file, without);
+    EXPECT_REFUSED(serve(), Fault::data, "00001-of-00003/summary.json' was not written by a shard");
+  }
   (void)folder_.write(file, summary('b'));
   EXPECT_REFUSED(serve(), Fault::data, "part-00001-of-00003' was made with another pipeline");
 }
