@@ -50,8 +50,11 @@ TEST(ShardFrom, ReadsTheEnvironmentOnlyForAuto) {
 }
 
 TEST(Parts, NamesTheFirstDifference) {
-  const PartInputs one{
-      "[pipeline]\nseed = 1\n[limits]\nbytes = 5\n", {{"stage.a.list", "1"}}, {"x"}, "cpu"};
+  const PartInputs one{"[pipeline]\nseed = 1\n[limits]\nbytes = 5\n",
+                       Roles(),
+                       {{"stage.a.list", "1"}},
+                       {"x"},
+                       "cpu"};
   PartInputs other = one;
   EXPECT_EQ(difference_between(one, other), "");
   other.pipeline = "[pipeline]\nseed = 1\n[limits]\nbytes = 6\n";
