@@ -168,7 +168,7 @@ Tensor by_loops(const CapsulesImpl& net, const CapsulesOptions& options, const T
     }
     images.push_back(routed_by_loops(torch::stack(u), parameters["w"], options));
   }
-  const Tensor v = torch::stack(images);
+  Tensor v = torch::stack(images);
   if (!options.normalise_classes) return v;
   return normalised_columns(v.flatten(1), parameters["class_bn.weight"],
                             parameters["class_bn.bias"])
