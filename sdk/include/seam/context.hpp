@@ -25,7 +25,7 @@ namespace metric_name {
 
 /// The number in progress lines.
 inline constexpr std::string_view loss = "loss";
-/// "r@5", "none.r@5": recall@K, which reports draw over K.
+/// Begins the names of recall at K, such as that at 5, which reports draw over K.
 inline constexpr std::string_view recall_at = "r@";
 
 }  // namespace metric_name
