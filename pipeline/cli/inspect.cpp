@@ -3,7 +3,6 @@
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <seam/contract.hpp>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,23 +27,12 @@ bool tells_of_network(const StageRunner& stage) {
          offers.end();
 }
 
-/// Whether the parameter is the size of a field that arrives, which only a flow shows.
-bool comes_from_field(const ParameterInfo& parameter, const Description& description) {
-  if (parameter.kind != ValueKind::integer || parameter.default_value) return false;
-  return std::ranges::any_of(description.needs, [&](const FieldInfo& need) {
-    if (need.contract.empty()) return false;
-    const std::vector<std::string> names = TensorContract::parse(need.contract).dimensions();
-    return std::ranges::find(names, parameter.name) != names.end();
-  });
-}
-
-/// The parameters without which the stage cannot be opened alone.
+/// The parameters without which the stage cannot be opened alone: only a flow shows the size of a
+/// field that arrives.
 std::vector<std::string> lacking(const StageRunner& stage) {
   std::vector<std::string> names;
   for (const ParameterInfo& parameter : stage.description().parameters) {
-    if (parameter.required || comes_from_field(parameter, stage.description())) {
-      names.push_back(parameter.name);
-    }
+    if (parameter.required || parameter.from_field) names.push_back(parameter.name);
   }
   return names;
 }

@@ -69,7 +69,8 @@ ExitCode sweep_verb(const SweepArguments& arguments) {
         sweep.problems, [](const Problem& problem) { return problem.severity == Severity::error; });
     if (broken) return ExitCode::configuration;
     if (sweep.plan.runs.empty()) {
-      say("the sweep has fewer combinations than shards; shard " + arguments.shard + " has none");
+      say("the sweep has fewer combinations than shards; shard " + to_text(request.shard) +
+          " has none");
       return ExitCode::success;
     }
     if (arguments.dry_run) {

@@ -19,6 +19,7 @@
 #include "pipeline/config/paths.hpp"
 #include "pipeline/config/values.hpp"
 #include "pipeline/text/nearest.hpp"
+#include "pipeline/text/parse.hpp"
 
 namespace seam::host {
 namespace {
@@ -356,9 +357,7 @@ std::vector<UnsetSize> unset_sizes(const StageDraft& stage) {
 std::optional<std::int64_t> size_in(const std::string& contract, std::size_t dimension) {
   const std::vector<std::string> sizes = dimensions_in(contract);
   if (dimension >= sizes.size()) return std::nullopt;
-  const std::string& size = sizes[dimension];
-  const bool number = std::ranges::all_of(size, [](char c) { return c >= '0' && c <= '9'; });
-  return number ? std::optional(std::stoll(size)) : std::nullopt;
+  return number_in<std::int64_t>(sizes[dimension]);
 }
 
 /// Sets the sizes that are known at a node, and remembers the others.

@@ -20,8 +20,8 @@ namespace seam::host {
 /// Sets further parameters of a stage.
 using SetValues = std::function<void(StageDraft& stage, const Values& values)>;
 
-/// Sets the integer parameters without a value that a needed field's contract names as dimensions,
-/// from the flows in their order. Reports those that no flow fixes.
+/// Sets the parameters that the file omits and that are sizes of needed fields
+/// (ParameterInfo::from_field). Reports those that no flow fixes.
 void set_sizes(const std::vector<FlowSpec>& flows, std::vector<StageDraft>& stages,
                const SetValues& set, Findings& findings);
 

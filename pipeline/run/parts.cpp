@@ -241,7 +241,7 @@ void refuse_other_parts(const fs::path& out, const Shard& shard, const PartInput
                     out.string()));
   }
   const fs::path own = part_folder(out, shard);
-  bool compared = false;  // with another part; those in the folder are equal to each other
+  bool compared = false;  // with one other part; `seam shards` compares all of them
   for (const fs::directory_entry& entry : fs::directory_iterator(out)) {
     const bool is_own = entry.path().filename() == own.filename();
     if ((compared && !is_own) || !fs::exists(entry.path() / "resolved.toml")) continue;

@@ -27,8 +27,7 @@ class PairLoss : public Loss {
  protected:
   /// `distance` and `epsilon`, the fields, and what every loss declares; call it last.
   void declare_pairs(Declaration& d);
-  /// Throws seam::Error if `epsilon` has no effect, or if no distance reaches the margin set by
-  /// this parameter.
+  /// Throws seam::Error if no distance reaches the margin set by this parameter.
   void check_distance(const std::string& parameter, double margin) const;
 
   [[nodiscard]] PairedDistance distance() const { return distance_; }
