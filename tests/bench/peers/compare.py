@@ -22,6 +22,7 @@ PACKAGES = {
     "faiss": "faiss-cpu",
     "dali": "nvidia-dali-cuda120",
     "numpy": "numpy",
+    "lite0": "efficientnet_lite_pytorch",
 }
 
 
@@ -177,37 +178,73 @@ def seam_training(build, file, *changes):
     return {"images_per_second": speed}
 
 
+def trained_parameters(build, file, stages):
+    """The number of parameters that training changes in the named stages."""
+    commands = ([build / "bin" / "seam", "inspect", "--json", ROOT / "pipelines" / file, stage] for stage in stages)
+    found = (subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True) for command in commands)
+    return sum(json.loads(done.stdout)["network"]["trained"] for done in found)
+
+
+# inshop-embedding.toml with EfficientNet-Lite0, as inshop_training.py has it.
+LITE0 = """
+extends = "{pipelines}/inshop-embedding.toml"
+
+[stage.model]
+use = "model.torchscript"
+file = "{trace}"
+unit_length = true
+
+[stage.resize]
+height = 144
+width = 144
+
+[stage.crop]
+height = 128
+width = 128
+"""
+
+
 def bench_run(build, turns, folder):
-    """`seam run` on real files beside loops in PyTorch that train the same networks: inshop-embedding.toml on the same
-    images, SCCapsNet by steps on random ones."""
+    """`seam run` on real files beside loops in PyTorch that train the same networks on the same images; SCCapsNet's peer
+    takes steps on random ones."""
     folder = folder or "SEAM_TEST_DATA" in os.environ and pathlib.Path(os.environ["SEAM_TEST_DATA"]) / "deepfashion-inshop"
     if not folder:
         sys.exit("bench: name DeepFashion's In-Shop folder, or set SEAM_TEST_DATA")
     os.environ["DEEPFASHION"] = str(folder)
-    python = peer_python("numpy", "torch", "opencv")
-    embedding = [python, PEERS / "inshop_training.py", folder]
-    described = subprocess.run([build / "bin" / "seam", "inspect", "--json", ROOT / "pipelines" / "inshop-embedding.toml",
-                                "model"], check=True, capture_output=True, text=True)
-    parameters = json.loads(described.stdout)["network"]["trained"]
-    sccapsnet = [python, PEERS / "sccapsnet_step.py", "--strongest"]
-    # Three batches of 32 triplets at 256x256; all of the 23 class capsules, whatever the list's categories are.
-    few = ("stage.train_items.limit=96", "stage.model.train_mask=none", "schedule.epochs=2")
-    lines = []
-    for precision in ("float32", "bfloat16") if computes_in_bfloat16() else ("float32",):
-        chosen = f"pipeline.precision={precision}"
-        seen = {"embedding": [], "embedding_peer": [], "sccapsnet": [], "sccapsnet_peer": []}
-        for turn in range(turns):
-            print(f"turn {turn + 1} of {turns}, {precision}: Seam, PyTorch; SCCapsNet, PyTorch", flush=True)
-            seen["embedding"].append(seam_training(build, "inshop-embedding.toml", chosen, "schedule.epochs=3"))
-            seen["embedding_peer"].append(run("run", [*embedding, "--precision", precision], ROOT))
-            expect_the_same("run", {"parameters": parameters}, {"PyTorch": seen["embedding_peer"][-1]}, ["parameters"], 0)
-            seen["sccapsnet"].append(seam_training(build, "inshop-sccapsnet.toml", chosen, *few))
-            seen["sccapsnet_peer"].append(run("step", [*sccapsnet, "--precision", precision], ROOT))
-        speed = {name: statistics.median(keys.get("images_per_second") or 1000 / keys["ms_per_image"] for keys in runs)
-                 for name, runs in seen.items()}
-        for name, file in (("embedding", "inshop-embedding"), ("sccapsnet", "inshop-sccapsnet")):
-            lines.append(f"run file={file} precision={precision} ratio={speed[name] / speed[name + '_peer']:.2f} "
-                         f"seam_images_per_second={speed[name]:.1f} pytorch_images_per_second={speed[name + '_peer']:.1f}")
+    python = peer_python("numpy", "torch", "opencv", "lite0")
+    training = [python, PEERS / "inshop_training.py", folder, "--network"]
+    with tempfile.TemporaryDirectory() as scratch:
+        subprocess.run([*training, "lite0", "--trace", f"{scratch}/lite0.pt"], check=True)
+        lite0 = pathlib.Path(scratch, "lite0.toml")
+        lite0.write_text(LITE0.format(pipelines=ROOT / "pipelines", trace=f"{scratch}/lite0.pt"))
+        # Three batches of 32 triplets at 256x256; all of the 23 class capsules, whatever the list's categories are.
+        few = ("stage.train_items.limit=96", "stage.model.train_mask=none", "schedule.epochs=2")
+        sccapsnet = [python, PEERS / "sccapsnet_step.py", "--strongest"]
+        type_d = ("model", "enhance", "attention", "descriptors", "capsules", "together")
+        programs = {  # file: its changes, the stages that are trained, the peer's name and program
+            "inshop-embedding.toml": (("schedule.epochs=3",), ["model"], "run", [*training, "embedding"]),
+            "inshop-sccapsnet.toml": (few, None, "step", sccapsnet),
+            "descriptors/type-d.toml": (("schedule.epochs=2", "schedule.stop_early={}"), type_d, "run",
+                                        [*training, "type-d", "--epochs", "2"]),
+            lite0: (("schedule.epochs=2",), ["model"], "run", [*training, "lite0", "--epochs", "2"]),
+        }
+        lines = []
+        for precision in ("float32", "bfloat16") if computes_in_bfloat16() else ("float32",):
+            speeds = {file: ([], []) for file in programs}
+            for turn in range(turns):
+                for file, (changes, stages, name, peer) in programs.items():
+                    print(f"turn {turn + 1} of {turns}, {file}, {precision}: Seam, PyTorch", flush=True)
+                    ours = seam_training(build, file, f"pipeline.precision={precision}", *changes)
+                    theirs = run(name, [*peer, "--precision", precision], ROOT)
+                    if stages:
+                        ours["parameters"] = trained_parameters(build, file, stages)
+                        expect_the_same("run", ours, {"PyTorch": theirs}, ["parameters"], 0)
+                    speeds[file][0].append(ours["images_per_second"])
+                    speeds[file][1].append(theirs.get("images_per_second") or 1000 / theirs["ms_per_image"])
+            for file, sides in speeds.items():
+                ours, theirs = map(statistics.median, sides)
+                lines.append(f"run file={pathlib.Path(file).stem} precision={precision} ratio={ours / theirs:.2f} "
+                             f"seam_images_per_second={ours:.1f} pytorch_images_per_second={theirs:.1f}")
     print("\n".join(lines))
 
 

@@ -263,4 +263,5 @@ def main():
           f"torch={torch.__version__.replace('+', '-')}")
 
 
-main()
+if __name__ == "__main__":
+    main()
