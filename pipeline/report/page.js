@@ -275,12 +275,16 @@
   // --- curves
 
   const lineName = (run, text) => (several ? (text ? `${runs[run].label}: ${text}` : runs[run].label) : text);
+  /** "recall.loss", or "recall.loss, before" for an evaluation before the first epoch. */
+  const withMoment = (name, one) => [name, one.when].filter(Boolean).join(", ");
+  const recallName = (recall) => withMoment([recall.stage, recall.mask].filter(Boolean).join(", "), recall);
+  const curveName = (curve) => withMoment(`${curve.stage}.${curve.name}`, curve);
   function recallCharts() {
-    const kinds = [...new Set(runs.flatMap((run) => run.recall.map((recall) => `${recall.stage}\n${recall.mask}`)))];
+    const kinds = [...new Set(runs.flatMap((run) => run.recall.map(recallName)))];
     const lines = [];
     runs.forEach((run, i) => run.recall.forEach((recall) => {
-      const kind = kinds.indexOf(`${recall.stage}\n${recall.mask}`);
-      const name = kinds.length > 1 || !several ? `${recall.stage}${recall.mask ? `, ${recall.mask}` : ""}` : "";
+      const kind = kinds.indexOf(recallName(recall));
+      const name = kinds.length > 1 || !several ? recallName(recall) : "";
       lines.push({ label: lineName(i, name), run: several ? i : kind, dash: several ? kind : 0, x: recall.k, y: recall.value });
     }));
     const boxes = lines.some((line) => line.x.length > 1) ? [chart("Recall@K at the end", lines, { x: "K", share: true })] : [];
@@ -300,10 +304,10 @@
     return [make("div", { class: "charts" }, [chart("True accept rate", lines, { x: "false accept rate", share: true })])];
   }
   function curveLines(wanted) {
-    const names = [...new Set(runs.flatMap((run) => run.curves.filter(wanted).map((curve) => `${curve.stage}.${curve.name}`)))];
+    const names = [...new Set(runs.flatMap((run) => run.curves.filter(wanted).map(curveName)))];
     return runs.flatMap((run, i) => run.curves.filter(wanted).map((curve) => {
-      const kind = names.indexOf(`${curve.stage}.${curve.name}`);
-      const name = names.length > 1 || !several ? `${curve.stage}.${curve.name}` : "";
+      const kind = names.indexOf(curveName(curve));
+      const name = names.length > 1 || !several ? curveName(curve) : "";
       return { label: lineName(i, name), run: several ? i : kind, dash: several ? kind : 0, x: curve.x, y: curve.y,
         steps: curve.steps_per_point };
     }));

@@ -268,6 +268,7 @@ Json recall_of(const std::vector<MetricSeries>& metrics) {
     }
     recall.push_back({{"stage", each.series->stage},
                       {"mask", each.mask},
+                      {"when", each.series->when},
                       {"flow", each.series->flow},
                       {"epoch", each.last.begin()->second.epoch},
                       {"k", std::move(ks)},
@@ -279,13 +280,14 @@ Json recall_of(const std::vector<MetricSeries>& metrics) {
 Json scores_of(const RunRecord& record) {
   Json scores = Json::array();
   for (const Json& recall : recall_of(record.metrics)) {
+    if (recall.at("when") == "before") continue;  // of the untrained network
     const auto mask = recall.at("mask").get<std::string>();
     const std::string name = (mask.empty() ? "" : mask + ".") +
                              std::string(metric_name::recall_at) +
                              std::to_string(recall.at("k").front().get<std::int64_t>());
     const auto series = std::ranges::find_if(record.metrics, [&](const MetricSeries& each) {
       return each.name == name && recall.at("stage") == each.stage &&
-             recall.at("flow") == each.flow;
+             recall.at("flow") == each.flow && recall.at("when") == each.when;
     });
     scores.push_back(score_of(*series, "higher",
                               protocol_in(record.reports, series->flow, series->stage, mask)));

@@ -20,8 +20,8 @@ inline constexpr std::size_t most_points = 400;
 /// per epoch lies at the epoch's end. y is null if no step of the interval is finite.
 Json curve_of(const MetricSeries& series);
 
-/// Recall at the end of the run: {"stage", "mask", "flow", "epoch", "k", "value"} for each mask
-/// with a recorded `MASK.r@K` or `r@K`.
+/// The last recall before, in and after the epochs: {"stage", "mask", "when", "flow", "epoch", "k",
+/// "value"} for each mask with a recorded `MASK.r@K` or `r@K`.
 Json recall_of(const std::vector<MetricSeries>& metrics);
 
 /// The scores of a run without score.json: recall at the smallest K of each mask, else the mean

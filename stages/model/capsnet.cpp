@@ -62,18 +62,12 @@ void Capsnet::declare(Declaration& d) {
   d.provides(field::embedding)
       .contract("f32[N," + std::to_string(options_.classes * options_.class_capsule_size) + "]")
       .doc("the concatenated capsules");
-  vocabulary_.declare(d);
-  declare_module(d);
-}
-
-void Capsnet::open(Context& context) {
-  vocabulary_.open();
-  ModuleStage::open(context);
+  declare_classifier(d);
 }
 
 void Capsnet::begin(Context& context) {
-  vocabulary_.require_one();
-  ModuleStage::begin(context);
+  vocabulary().require_one();
+  RoutedStage::begin(context);
 }
 
 nn::CapsuleNetwork Capsnet::make() const {

@@ -11,18 +11,18 @@
 #include <cstdint>
 #include <string_view>
 
-#include "stages/class_vocabulary.hpp"
+#include "stages/model/base/classifier_stage.hpp"
+#include "stages/model/base/routed_stage.hpp"
 #include "stages/nn/capsule_network.hpp"
 
 namespace seam::stages {
 
-class Capsnet final : public ModuleStage<nn::CapsuleNetwork> {
+class Capsnet final : public RoutedStage<ClassifierStage<nn::CapsuleNetwork>> {
  public:
   static constexpr std::string_view name = "model.capsnet";
 
   Capsnet();
   void declare(Declaration& d) override;
-  void open(Context& context) override;
   /// Rejects data sets that number categories differently: capsules are categories.
   void begin(Context& context) override;
 
@@ -31,7 +31,6 @@ class Capsnet final : public ModuleStage<nn::CapsuleNetwork> {
   void forward(nn::CapsuleNetwork& net, Packet& packet, Context& context) override;
 
   nn::NetworkOptions options_;
-  ClassVocabulary vocabulary_;
   std::int64_t primary_capsules_ = 32;
 };
 

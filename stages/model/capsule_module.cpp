@@ -49,7 +49,7 @@ CapsuleModuleOutput CapsuleModuleImpl::forward(const Tensor& descriptors) {
   }
   const Tensor u = descriptors.to(weight_.scalar_type())
                        .reshape({descriptors.size(0), -1, options_.capsule_size});
-  const Tensor v = route(u, weight_, options_.classes, options_.routing);
+  const Tensor v = probe_.route(u, weight_, options_.classes, options_.routing);
   return {attention_ ? attention_(v) : v, capsule_lengths(v)};
 }
 
@@ -82,14 +82,8 @@ void CapsuleModule::declare(Declaration& d) {
       .contract("f32[N," + classes + "," + std::to_string(options_.class_capsule_size) + "]")
       .doc("after attention, not of unit length");
   d.provides(field::class_lengths).contract("f32[N," + classes + "]").doc("before attention");
-  vocabulary_.declare(d);
   d.offers<MakesCapsules>(*this);
-  declare_module(d);
-}
-
-void CapsuleModule::open(Context& context) {
-  vocabulary_.open();
-  ModuleStage::open(context);
+  declare_classifier(d);
 }
 
 nn::CapsuleModule CapsuleModule::make() const {

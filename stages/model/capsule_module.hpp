@@ -19,9 +19,11 @@
 #include <optional>
 #include <string_view>
 
-#include "stages/class_vocabulary.hpp"
+#include "stages/model/base/classifier_stage.hpp"
+#include "stages/model/base/routed_stage.hpp"
 #include "stages/model/makes_capsules.hpp"
 #include "stages/nn/routing.hpp"
+#include "stages/nn/routing_statistics.hpp"
 #include "stages/nn/self_attention.hpp"
 
 namespace seam::nn {
@@ -53,10 +55,13 @@ class CapsuleModuleImpl : public torch::nn::Module {
   /// for a different size.
   CapsuleModuleOutput forward(const torch::Tensor& descriptors);
 
+  [[nodiscard]] RoutingProbe& probe() { return probe_; }
+
  private:
   CapsuleModuleOptions options_;
   torch::Tensor weight_;
   SelfAttention attention_{nullptr};  // or none
+  RoutingProbe probe_;
 };
 TORCH_MODULE(CapsuleModule);
 
@@ -64,12 +69,12 @@ TORCH_MODULE(CapsuleModule);
 
 namespace seam::stages {
 
-class CapsuleModule final : public ModuleStage<nn::CapsuleModule>, public MakesCapsules {
+class CapsuleModule final : public RoutedStage<ClassifierStage<nn::CapsuleModule>>,
+                            public MakesCapsules {
  public:
   static constexpr std::string_view name = "model.capsule_module";
 
   void declare(Declaration& d) override;
-  void open(Context& context) override;
   [[nodiscard]] Source made_of() const override { return Source::descriptors; }
 
  private:
@@ -77,7 +82,6 @@ class CapsuleModule final : public ModuleStage<nn::CapsuleModule>, public MakesC
   void forward(nn::CapsuleModule& net, Packet& packet, Context& context) override;
 
   nn::CapsuleModuleOptions options_;
-  ClassVocabulary vocabulary_;
 };
 
 }  // namespace seam::stages

@@ -53,24 +53,18 @@ void CapsuleStage::declare_network(Declaration& d) {
       .contract("f32[N," + std::to_string(options_.classes * options_.class_capsule_size) + "]")
       .doc(
           "the concatenated capsules; masked by train_mask in training, all of them in evaluation");
-  vocabulary_.declare(d);
-  declare_module(d);
-}
-
-void CapsuleStage::open(Context& context) {
-  vocabulary_.open();
-  ModuleStage::open(context);
+  declare_classifier(d);
 }
 
 void CapsuleStage::begin(Context& context) {
-  vocabulary_.require_one();
+  vocabulary().require_one();
   if (context.training()) require_capsule_for_each_category();
-  ModuleStage::begin(context);
+  RoutedStage::begin(context);
 }
 
 void CapsuleStage::require_capsule_for_each_category() const {
   const std::int64_t classes = options_.classes;
-  const std::int64_t named = vocabulary_.named();
+  const std::int64_t named = vocabulary().named();
   if (named == 0 || named == classes) return;
   const std::string data = "the training data has " + counted(named, "category", "categories");
   const std::string set_classes = "set classes = " + std::to_string(named);

@@ -12,12 +12,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "stages/class_vocabulary.hpp"
+#include "stages/model/base/classifier_stage.hpp"
+#include "stages/model/base/routed_stage.hpp"
 #include "stages/nn/capsule_network.hpp"
 
 namespace seam::stages {
 
-class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
+class CapsuleStage : public RoutedStage<ClassifierStage<nn::CapsuleNetwork>> {
  public:
   /// Which class capsules the embedding keeps while training.
   enum class TrainMask : std::uint8_t { automatic, anchor_category, own_category, none };
@@ -38,7 +39,6 @@ class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
   /// Everything but the stage's text; call it at the end of declare().
   void declare_network(Declaration& d);
 
-  void open(Context& context) final;
   /// Capsules are categories: rejects data sets that number categories differently and, in
   /// training, those with other categories than the network has capsules for.
   void begin(Context& context) final;
@@ -62,7 +62,6 @@ class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
   [[nodiscard]] Tensor training_mask(const Packet& packet) const;
 
   nn::NetworkOptions released_, published_, options_;
-  ClassVocabulary vocabulary_;
   TrainMask train_mask_;
   Towers towers_;
 };

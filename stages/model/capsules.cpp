@@ -90,7 +90,7 @@ Tensor CapsulesImpl::primary_capsules(const Tensor& map) {
 }
 
 CapsulesOutput CapsulesImpl::forward(const Tensor& map) {
-  Tensor v = route(primary_capsules(map), weight_, options_.classes, options_.routing);
+  Tensor v = probe_.route(primary_capsules(map), weight_, options_.classes, options_.routing);
   if (class_bn_) v = class_bn_(v.reshape({v.size(0), -1, 1, 1})).view(v.sizes());
   const Tensor capsules = attention_ ? attention_(v) : v;
   return {capsules, capsule_lengths(v),
@@ -119,9 +119,8 @@ void Capsules::declare(Declaration& d) {
                {"none", nn::NormAxis::none}})
       .only_with("embedding", Value{true});
   declare_fields(d);
-  vocabulary_.declare(d);
   d.offers<MakesCapsules>(*this);
-  declare_module(d);
+  declare_classifier(d);
 }
 
 void Capsules::declare_primary(Declaration& d) {
@@ -203,11 +202,6 @@ void Capsules::declare_fields(Declaration& d) {
         .contract("f32[N," + std::to_string(options_.classes * options_.class_capsule_size) + "]")
         .doc("the concatenated capsules, scaled along `norm_axis`");
   }
-}
-
-void Capsules::open(Context& context) {
-  vocabulary_.open();
-  ModuleStage::open(context);
 }
 
 nn::Capsules Capsules::make() const {

@@ -23,11 +23,13 @@
 #include <optional>
 #include <string_view>
 
-#include "stages/class_vocabulary.hpp"
+#include "stages/model/base/classifier_stage.hpp"
+#include "stages/model/base/routed_stage.hpp"
 #include "stages/model/makes_capsules.hpp"
 #include "stages/nn/capsule_network.hpp"
 #include "stages/nn/layers.hpp"
 #include "stages/nn/routing.hpp"
+#include "stages/nn/routing_statistics.hpp"
 #include "stages/nn/self_attention.hpp"
 
 namespace seam::nn {
@@ -81,6 +83,8 @@ class CapsulesImpl : public torch::nn::Module {
   /// not fit.
   CapsulesOutput forward(const torch::Tensor& map);
 
+  [[nodiscard]] RoutingProbe& probe() { return probe_; }
+
  private:
   /// u, before routing.
   [[nodiscard]] torch::Tensor primary_capsules(const torch::Tensor& map);
@@ -91,6 +95,7 @@ class CapsulesImpl : public torch::nn::Module {
   torch::Tensor weight_;
   BatchNorm2d class_bn_{nullptr};     // or none
   SelfAttention attention_{nullptr};  // or none
+  RoutingProbe probe_;
 };
 TORCH_MODULE(Capsules);
 
@@ -98,12 +103,11 @@ TORCH_MODULE(Capsules);
 
 namespace seam::stages {
 
-class Capsules final : public ModuleStage<nn::Capsules>, public MakesCapsules {
+class Capsules final : public RoutedStage<ClassifierStage<nn::Capsules>>, public MakesCapsules {
  public:
   static constexpr std::string_view name = "model.capsules";
 
   void declare(Declaration& d) override;
-  void open(Context& context) override;
   [[nodiscard]] Source made_of() const override { return Source::feature_map; }
 
  private:
@@ -119,7 +123,6 @@ class Capsules final : public ModuleStage<nn::Capsules>, public MakesCapsules {
   Routing routing_ = Routing::none;
   std::int64_t iterations_ = 3;
   bool embedding_ = true;
-  ClassVocabulary vocabulary_;
 };
 
 }  // namespace seam::stages

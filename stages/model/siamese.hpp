@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "stages/model/base/routed_stage.hpp"
 #include "stages/nn/capsule_network.hpp"
 #include "stages/nn/concrete_dropout.hpp"
 
@@ -43,6 +44,7 @@ class SiameseCapsulesImpl : public torch::nn::Module {
   SiameseCapsulesImpl(const SiameseCapsulesOptions& options, std::uint64_t seed);
 
   SiameseResult forward(const torch::Tensor& images, const DropoutKey& key);
+  [[nodiscard]] RoutingProbe& probe() { return network->probe(); }
 
   CapsuleNetwork network{nullptr};
   Linear dense{nullptr};
@@ -57,7 +59,7 @@ TORCH_MODULE(SiameseCapsules);
 
 namespace seam::stages {
 
-class SiameseStage : public ModuleStage<nn::SiameseCapsules> {
+class SiameseStage : public RoutedStage<ModuleStage<nn::SiameseCapsules>> {
  protected:
   /// The fields, and all parameters except those that only one stage has; call it at the end of
   /// declare().

@@ -309,7 +309,7 @@ Tensor CapsuleNetworkImpl::initial_weights(std::uint64_t seed) const {
                         extractor->streams());
 }
 
-ClassCapsules CapsuleNetworkImpl::head(const Tensor& features, ImageSize images) const {
+ClassCapsules CapsuleNetworkImpl::head(const Tensor& features, ImageSize images) {
   const Tensor u =
       squash(group_capsules(features.to(routing_weight.scalar_type()), options_.capsule_size),
              options_.primary_squash.value_or(options_.routing.squash), options_.routing.epsilon);
@@ -321,7 +321,7 @@ ClassCapsules CapsuleNetworkImpl::head(const Tensor& features, ImageSize images)
                 " (width x height); resize them, set `image_height` and `image_width`, or let the "
                 "capsules share their weights (`routing_weights = \"shared\"`)");
   }
-  const Tensor v = route(u, routing_weight, options_.classes, options_.routing);
+  const Tensor v = probe_.route(u, routing_weight, options_.classes, options_.routing);
   ClassCapsules result;
   result.capsules = normalise_capsules(v, options_.norm_axis);
   result.lengths = capsule_lengths(v);

@@ -34,6 +34,7 @@
 
 #include "stages/nn/image_features.hpp"
 #include "stages/nn/routing.hpp"
+#include "stages/nn/routing_statistics.hpp"
 
 namespace seam::nn {
 
@@ -181,15 +182,17 @@ class CapsuleNetworkImpl : public torch::nn::Module {
                                const DropoutKey& key);
 
   [[nodiscard]] const NetworkOptions& options() const { return options_; }
+  [[nodiscard]] RoutingProbe& probe() { return probe_; }  ///< measures the first tower
 
   std::shared_ptr<ImageFeaturesImpl> extractor;
   torch::Tensor routing_weight;  // [D, K*O] or [N, D, K*O]
 
  private:
   [[nodiscard]] torch::Tensor initial_weights(std::uint64_t seed) const;
-  [[nodiscard]] ClassCapsules head(const torch::Tensor& features, ImageSize images) const;
+  [[nodiscard]] ClassCapsules head(const torch::Tensor& features, ImageSize images);
 
   NetworkOptions options_;
+  RoutingProbe probe_;
 };
 TORCH_MODULE(CapsuleNetwork);
 

@@ -185,7 +185,7 @@ def trained_parameters(build, file, stages):
     return sum(json.loads(done.stdout)["network"]["trained"] for done in found)
 
 
-# inshop-embedding.toml with EfficientNet-Lite0, as inshop_training.py has it.
+# inshop-embedding.toml with the network `lite0` of inshop_training.py.
 LITE0 = """
 extends = "{pipelines}/inshop-embedding.toml"
 

@@ -82,6 +82,20 @@ TEST(ScoresOf, AreTheSmallestKWithItsBestEpochAndProtocol) {
   EXPECT_EQ(scores[0].at("protocol"), "data/img64/mask=none");
 }
 
+TEST(ScoresOf, AreNotThoseOfTheUntrainedNetwork) {
+  RunRecord record;
+  record.metrics = {series("recall", "none.r@1", {{0, 0.9}}),
+                    series("recall", "none.r@1", {{0, 0.4}, {1, 0.6}})};
+  record.metrics[0].when = "before";
+  const Json scores = scores_of(record);
+  ASSERT_THAT(scores, SizeIs(1));
+  EXPECT_EQ(scores[0].at("value"), 0.6);
+  const Json recall = recall_of(record.metrics);
+  ASSERT_THAT(recall, SizeIs(2));  // the page draws both, and names the first
+  EXPECT_EQ(recall[0].at("when"), "before");
+  EXPECT_EQ(recall[1].at("when"), "");
+}
+
 TEST(ScoresOf, AreTheMeanLossWhereNothingIsRetrieved) {
   RunRecord record;
   record.metrics = {series("loss", "loss", {{0, 4}, {0, 2}, {1, 3}, {1, 1}})};

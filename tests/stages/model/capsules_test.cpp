@@ -445,5 +445,38 @@ TEST(CapsulesStage, RoutesOnlyIfAsked) {
   }
 }
 
+/// Texts of the harness' warnings about routing.
+std::vector<std::string> routing_warnings(const Harness& harness) {
+  std::vector<std::string> texts;
+  for (const auto& line : harness.log()) {
+    if (line.text.starts_with("routing")) texts.push_back(line.text);
+  }
+  return texts;
+}
+
+TEST(CapsulesStage, RecordsWhatRoutingDoesOnceInATraining) {
+  test::With<Capsules> harness(cosine);
+  harness.training(true).push(batch(4)).push(batch(3)).finish();
+  ASSERT_THAT(harness.errors(), IsEmpty());
+  EXPECT_EQ(harness.metrics().at("coupling_entropy").size(), 1U);
+  EXPECT_LT(harness.metric("routing_cosine"), 0.999);
+  EXPECT_EQ(harness.metric("dead_classes"), 0);
+  EXPECT_FALSE(harness.metrics().contains("saturated_capsules"));  // nothing is squashed
+  harness.training(false).push(batch(4)).finish();
+  EXPECT_EQ(harness.metrics().at("coupling_entropy").size(), 1U);
+  EXPECT_THAT(routing_warnings(harness), IsEmpty());
+}
+
+TEST(CapsulesStage, WarnsOnceAfterATrainingIfRoutingHasNoEffect) {
+  test::With<Capsules> harness(with(cosine, {{"factor", 0.0}}));
+  harness.push(batch(4)).finish();
+  harness.training(true).push(batch(4)).finish();
+  EXPECT_THAT(routing_warnings(harness), IsEmpty());
+  harness.training(false).push(batch(4)).finish();
+  harness.push(batch(4)).finish();
+  EXPECT_THAT(routing_warnings(harness),
+              ::testing::ElementsAre(::testing::HasSubstr("a mean cosine of 1.0000")));
+}
+
 }  // namespace capsules_test
 }  // namespace seam::stages

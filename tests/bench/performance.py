@@ -1,0 +1,72 @@
+"""Runs all short benchmarks and writes docs/performance.md. Called by `scripts/bench all`.
+
+    performance.py [--turns N] [NAME ...]
+
+Each benchmark's last lines are `NAME ratio=R ...`; the table has a row for each peer in them, the slowest of Seam's first.
+"""
+
+import argparse
+import datetime
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "performance.md"
+NAMES = ("run", "input", "search", "hop", "mining", "routing", "own_routing", "capsule_module_routing", "step",
+         "descriptors_step")
+TAGS = ("file", "network", "precision")
+UNITS = {"images_per_second": "images/s", "seconds": "s", "ms": "ms", "ms_per_image": "ms", "ns": "ns"}
+PEERS = {"direct": "LibTorch, directly", "peer": "PyTorch", "pytorch": "PyTorch", "strongest": "PyTorch, channels last",
+         "compiled": "torch.compile", "loader": "DataLoader", "dali": "DALI", "faiss": "FAISS", "tbb": "bare oneTBB",
+         "libtorch": "LibTorch"}
+
+
+def rows_of(line):
+    """[(ratio, what, Seam's figure, peer, its figure)] of a benchmark's last line."""
+    name, *words = line.split()
+    pairs = dict(word.split("=", 1) for word in words if "=" in word)
+    what = ", ".join([f"`{name}`", *(pairs[tag] for tag in TAGS if tag in pairs)])
+    ours, unit = next((key, unit) for key in pairs for unit in UNITS if key == f"seam_{unit}")
+    found = []
+    for peer, label in PEERS.items():
+        ratio = pairs.get(f"{peer}_ratio")
+        if ratio is None and f"{peer}_{unit}" in pairs and not any(peer in row[3] for row in found):
+            ratio = pairs["ratio"]
+        if ratio is not None and f"{peer}_{unit}" in pairs:
+            found.append((float(ratio), what, f"{pairs[ours]} {UNITS[unit]}", label, f"{pairs[f'{peer}_{unit}']} {UNITS[unit]}"))
+    return found
+
+
+def machine():
+    model = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    return f"{model.group(1) if model else platform.machine()}, {os.cpu_count()} hardware threads"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=NAMES)
+    parser.add_argument("--turns", default="1")
+    options = parser.parse_args()
+    rows = []
+    for name in options.names:
+        done = subprocess.run([ROOT / "scripts" / "bench", name, "--turns", options.turns], stdout=subprocess.PIPE, text=True,
+                              check=False)
+        print(done.stdout, flush=True)
+        if done.returncode != 0:
+            sys.exit(f"bench: {name} failed with code {done.returncode}")
+        rows += [row for line in done.stdout.splitlines() if re.match(r"\w+ (.* )?ratio=", line) for row in rows_of(line)]
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True,
+                            check=True).stdout.strip()
+    before, rest = PAGE.read_text().split("<!-- table -->\n")
+    after = rest.split("<!-- end of table -->\n")[1]
+    table = [f"{datetime.date.today()}, version {commit}, {machine()}, `scripts/bench all --turns {options.turns}`:", "",
+             "| benchmark | ratio | Seam | peer | |", "|---|---|---|---|---|",
+             *(f"| {what} | {ratio:.2f} | {ours} | {theirs} | {peer} |" for ratio, what, ours, peer, theirs in sorted(rows))]
+    PAGE.write_text(before + "<!-- table -->\n" + "\n".join(table) + "\n<!-- end of table -->\n" + after)
+
+
+main()
