@@ -1,13 +1,12 @@
 #include "stages/dataset/counted_list.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <seam/error.hpp>
-#include <system_error>
 
 #include "stages/counted.hpp"
 #include "stages/dataset/in_quotes.hpp"
+#include "stages/number_in.hpp"
 
 namespace seam::stages {
 namespace {
@@ -147,11 +146,9 @@ void refuse_count(const std::string& found, const std::string& expected, const s
 
 std::optional<std::int64_t> whole_number(std::string_view digits, std::int64_t least,
                                          std::int64_t most) {
-  std::int64_t value = 0;
-  const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (fault != std::errc() || end != digits.data() + digits.size()) return {};
-  return value >= std::max<std::int64_t>(least, 0) && value <= most ? std::optional(value)
-                                                                    : std::nullopt;
+  const auto value = number_in<std::int64_t>(digits);
+  if (!value || *value < std::max<std::int64_t>(least, 0) || *value > most) return {};
+  return value;
 }
 
 bool stays_below_root(std::string_view path) {

@@ -1,15 +1,14 @@
 #include "stages/dataset/landmarks.hpp"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <span>
-#include <system_error>
 #include <unordered_set>
 #include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/dataset/in_quotes.hpp"
+#include "stages/number_in.hpp"
 
 namespace seam::stages {
 namespace {
@@ -32,13 +31,12 @@ std::span<const std::size_t> landmarks_of_type(const ListRow& row) {
 
 float place(const ListRow& row, std::size_t column) {
   const std::string_view text = row.columns[column];
-  double value = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto value = number_in<double>(text);
   constexpr double most = 1 << 24;  // whole numbers that a float holds
-  if (fault != std::errc() || end != text.data() + text.size() || !(std::abs(value) <= most)) {
+  if (!value || std::abs(*value) > most) {
     row.fail(in_quotes(text) + " is not a landmark position in pixels");
   }
-  return static_cast<float>(value);
+  return static_cast<float>(*value);
 }
 
 LandmarksOfImage landmarks_of(const ListRow& row) {

@@ -9,6 +9,7 @@
 #include "stages/counted.hpp"
 #include "stages/dataset/counted_list.hpp"
 #include "stages/dataset/idx_file.hpp"
+#include "stages/width_by_height.hpp"
 
 namespace seam::stages {
 
@@ -97,7 +98,7 @@ void Mnist::open(Context& context) {
   constexpr std::int64_t longest_side = 65'535;
   if (images.sizes[1] > longest_side || images.sizes[2] > longest_side) {
     throw Error("'" + images_file.string() + "' holds images of " +
-                std::to_string(images.sizes[1]) + "x" + std::to_string(images.sizes[2]) +
+                width_by_height(images.sizes[2], images.sizes[1]) +
                 " pixels, but no side may exceed " + grouped(longest_side));
   }
   file_ = std::make_shared<const std::string>(images_file.string());

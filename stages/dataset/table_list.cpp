@@ -1,8 +1,6 @@
 #include "stages/dataset/table_list.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <seam/error.hpp>
@@ -12,6 +10,7 @@
 
 #include "stages/dataset/csv.hpp"
 #include "stages/dataset/in_quotes.hpp"
+#include "stages/number_in.hpp"
 
 namespace seam::stages {
 namespace {
@@ -33,17 +32,6 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t from = text.find_first_not_of(blanks);
   if (from == std::string_view::npos) return {};
   return text.substr(from, text.find_last_not_of(blanks) - from + 1);
-}
-
-template <class T>
-std::optional<T> number_in(std::string_view text) {
-  T value{};
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (fault != std::errc() || end != text.data() + text.size()) return {};
-  if constexpr (std::is_floating_point_v<T>) {
-    if (!std::isfinite(value)) return {};
-  }
-  return value;
 }
 
 constexpr std::array<std::string_view, 4> box_columns{"x_1", "y_1", "x_2", "y_2"};

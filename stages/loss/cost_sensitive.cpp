@@ -3,10 +3,10 @@
 #include <torch/types.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <fstream>
 #include <string>
+
+#include "stages/number_in.hpp"
 
 namespace seam::stages {
 namespace {
@@ -32,13 +32,11 @@ std::vector<double> costs_of(std::string_view line, const std::filesystem::path&
   for (;;) {
     const auto comma = line.find(',');
     const std::string_view text = trimmed(line.substr(0, comma));
-    double value = 0;
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(value) ||
-        value < 0) {
+    const auto value = number_in<double>(text);
+    if (!value || *value < 0) {
       refuse(file, number, "'" + std::string(text) + "' is not a cost, which is a number from 0");
     }
-    costs.push_back(value);
+    costs.push_back(*value);
     if (comma == std::string_view::npos) return costs;
     line.remove_prefix(comma + 1);
   }

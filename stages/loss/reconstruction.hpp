@@ -11,6 +11,7 @@
 #include "stages/counted.hpp"
 #include "stages/loss/base/rows.hpp"
 #include "stages/reconstruction.hpp"
+#include "stages/width_by_height.hpp"
 
 namespace seam::stages {
 
@@ -45,10 +46,6 @@ class Reconstruction final : public Loss {
   }
 
  private:
-  static std::string size_of(const Tensor& images) {
-    return std::to_string(images.size(3)) + "x" + std::to_string(images.size(2));
-  }
-
   /// A decoder's last layer is a sigmoid: it cannot draw images that the batch normalises with
   /// `mean` and `deviation`.
   static void refuse_other_range(const Tensor& images) {
@@ -68,8 +65,9 @@ class Reconstruction final : public Loss {
     const Tensor& reconstruction = packet.get(field::reconstruction);
     check_rows(images.size(0));
     if (images.sizes() != reconstruction.sizes()) {
-      throw Error("the images are " + size_of(images) + " but their reconstructions " +
-                  size_of(reconstruction) +
+      throw Error("the images are " + width_by_height(images.size(3), images.size(2)) +
+                  " but their reconstructions " +
+                  width_by_height(reconstruction.size(3), reconstruction.size(2)) +
                   " (width x height); resize the images, or set the decoder's `image_height` and "
                   "`image_width`");
     }

@@ -13,6 +13,7 @@
 
 #include "stages/nn/dropout.hpp"
 #include "stages/nn/embedding.hpp"
+#include "stages/width_by_height.hpp"
 
 namespace seam::nn {
 namespace {
@@ -73,7 +74,7 @@ Tensor AlexNetImpl::forward(const Tensor& images) {
     throw Error("images of " + std::to_string(images.size(2)) + "x" +
                     std::to_string(images.size(3)) +
                     " pixels are too small for AlexNet; resize them to at least " +
-                    std::to_string(least_side) + "x" + std::to_string(least_side),
+                    stages::width_by_height(least_side, least_side),
                 Fault::configuration);
   }
   const Tensor pooled =

@@ -13,24 +13,19 @@
 #include "stages/nn/image_features.hpp"
 #include "stages/nn/initialisation.hpp"
 #include "stages/nn/squash.hpp"
+#include "stages/width_by_height.hpp"
 
 namespace seam::nn {
-namespace {
 
+using stages::width_by_height;
 using torch::Tensor;
-
-std::string text_of(std::int64_t height, std::int64_t width) {
-  return std::to_string(width) + "x" + std::to_string(height);
-}
-
-}  // namespace
 
 std::int64_t CapsulesOptions::positions(std::int64_t height, std::int64_t width) const {
   if (padding == PrimaryPadding::same) return same_size(height, stride) * same_size(width, stride);
   if (height < kernel || width < kernel) {
-    throw Error("a map of " + text_of(height, width) +
+    throw Error("a map of " + width_by_height(width, height) +
                     " (width x height) is smaller than the primary convolution of " +
-                    text_of(kernel, kernel) +
+                    width_by_height(kernel, kernel) +
                     "; set `map_height` and `map_width` to those of the feature map, a smaller "
                     "`primary_kernel`, or `primary_padding = \"same\"`",
                 Fault::configuration);
@@ -73,9 +68,9 @@ Tensor CapsulesImpl::primary_capsules(const Tensor& map) {
   check_feature_map(map, options_.channels);
   if (options_.weights == CapsuleWeights::own &&
       (map.size(2) != options_.map_height || map.size(3) != options_.map_width)) {
-    throw Error("the feature map is " + text_of(map.size(2), map.size(3)) +
+    throw Error("the feature map is " + width_by_height(map.size(3), map.size(2)) +
                     ", but the capsules have weights for " +
-                    text_of(options_.map_height, options_.map_width) +
+                    width_by_height(options_.map_width, options_.map_height) +
                     " (width x height); set `map_width` and `map_height`, resize the images, or "
                     "let the capsules share their weights (`routing_weights = \"shared\"`)",
                 Fault::configuration);

@@ -10,6 +10,7 @@
 
 #include "stages/nn/embedding.hpp"
 #include "stages/nn/image_features.hpp"
+#include "stages/width_by_height.hpp"
 
 namespace seam::nn {
 namespace {
@@ -57,12 +58,9 @@ ConvolutionalEmbeddingImpl::ConvolutionalEmbeddingImpl(const ConvolutionalEmbedd
 Tensor ConvolutionalEmbeddingImpl::forward(const Tensor& images) {
   if (options_.pooling == Pooling::none &&
       (images.size(2) != options_.image_height || images.size(3) != options_.image_width)) {
-    const auto text = [](std::int64_t width, std::int64_t height) {
-      return std::to_string(width) + "x" + std::to_string(height);
-    };
-    throw Error("images of " + text(images.size(3), images.size(2)) +
+    throw Error("images of " + stages::width_by_height(images.size(3), images.size(2)) +
                 " (width x height), but without pooling the dense layer is for those of " +
-                text(options_.image_width, options_.image_height) +
+                stages::width_by_height(options_.image_width, options_.image_height) +
                 "; resize them, or set `image_height` and `image_width`");
   }
   Tensor x = images;

@@ -11,6 +11,7 @@
 
 #include "stages/nn/embedding.hpp"
 #include "stages/nn/feature_map.hpp"
+#include "stages/width_by_height.hpp"
 
 namespace seam::nn {
 
@@ -61,9 +62,10 @@ DescriptorsOutput GlobalDescriptorsImpl::forward(const Tensor& feature_map) {
   check_feature_map(feature_map, options_.channels);
   if (options_.map_height > 0 &&
       (feature_map.size(2) != options_.map_height || feature_map.size(3) != options_.map_width)) {
-    throw Error("the feature map is " + std::to_string(feature_map.size(3)) + "x" +
-                    std::to_string(feature_map.size(2)) + ", but the descriptor `flat` is for " +
-                    std::to_string(options_.map_width) + "x" + std::to_string(options_.map_height) +
+    throw Error("the feature map is " +
+                    stages::width_by_height(feature_map.size(3), feature_map.size(2)) +
+                    ", but the descriptor `flat` is for " +
+                    stages::width_by_height(options_.map_width, options_.map_height) +
                     " (width x height); set `map_width` and `map_height`, or resize the images",
                 Fault::configuration);
   }

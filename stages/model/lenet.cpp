@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "stages/nn/embedding.hpp"
+#include "stages/width_by_height.hpp"
 
 namespace seam::nn {
 namespace {
@@ -18,10 +19,6 @@ constexpr std::int64_t kernel = 5;
 /// After both convolutions and poolings.
 std::int64_t side_left(std::int64_t side) {
   return ((side - kernel + 1) / 2 - kernel + 1) / 2;
-}
-
-std::string size_text(std::int64_t height, std::int64_t width) {
-  return std::to_string(height) + "x" + std::to_string(width);
 }
 
 }  // namespace
@@ -37,7 +34,8 @@ LeNetImpl::LeNetImpl(LeNetOptions options) : options_(std::move(options)) {
   const std::int64_t height = side_left(options_.image_height);
   const std::int64_t width = side_left(options_.image_width);
   if (height < 1 || width < 1) {
-    throw Error("images of " + size_text(options_.image_height, options_.image_width) +
+    throw Error("images of " +
+                    stages::width_by_height(options_.image_width, options_.image_height) +
                     " pixels are too small for LeNet, which needs at least 16x16",
                 Fault::configuration);
   }
@@ -50,11 +48,12 @@ LeNetImpl::LeNetImpl(LeNetOptions options) : options_(std::move(options)) {
 
 Tensor LeNetImpl::forward(const Tensor& images) {
   if (images.size(2) != options_.image_height || images.size(3) != options_.image_width) {
-    throw Error(
-        "the network is for images of " + size_text(options_.image_height, options_.image_width) +
-            " pixels (height first), but these have " + size_text(images.size(2), images.size(3)) +
-            "; set image_height and image_width, or put image.resize before batch",
-        Fault::configuration);
+    throw Error("the network is for images of " +
+                    stages::width_by_height(options_.image_width, options_.image_height) +
+                    " (width x height), but these have " +
+                    stages::width_by_height(images.size(3), images.size(2)) +
+                    "; set image_height and image_width, or put image.resize before batch",
+                Fault::configuration);
   }
   Tensor x = torch::max_pool2d(conv1_(images).relu(), 2);
   x = torch::max_pool2d(conv2_(x).relu(), 2);

@@ -11,6 +11,7 @@
 #include "stages/nn/initialisation.hpp"
 #include "stages/nn/mirrored_convolutions.hpp"
 #include "stages/nn/residual_features.hpp"
+#include "stages/width_by_height.hpp"
 
 namespace seam::nn {
 namespace {
@@ -103,7 +104,7 @@ std::int64_t capsules_of(const MapSize& map, std::int64_t capsule_size) {
 }
 
 std::string text_of(ImageSize size) {
-  return std::to_string(size.width) + "x" + std::to_string(size.height);
+  return stages::width_by_height(size.width, size.height);
 }
 
 /// Some rows of a batch, in its layout: LibTorch's selection would reorder pixels into planes.

@@ -12,6 +12,8 @@
 
 #include <seam/error.hpp>
 
+#include "stages/width_by_height.hpp"
+
 namespace seam::nn {
 namespace {
 
@@ -65,7 +67,7 @@ bool FeatureExtractorImpl::padded(std::size_t layer) const {
 }
 
 MapSize FeatureExtractorImpl::map_size(std::int64_t height, std::int64_t width) const {
-  const std::string images = std::to_string(width) + "x" + std::to_string(height);
+  const std::string images = stages::width_by_height(width, height);
   for (std::size_t at = 0; at < options_.layers.size(); ++at) {
     const ConvolutionLayer& layer = options_.layers[at];
     if (padded(at)) {

@@ -9,6 +9,8 @@
 
 #include <seam/error.hpp>
 
+#include "stages/width_by_height.hpp"
+
 namespace seam::nn {
 
 using torch::Tensor;
@@ -61,9 +63,9 @@ Tensor MirroredConvolutionsImpl::forward(const Tensor& images, const DropoutKey&
 MapSize MirroredConvolutionsImpl::map_size(std::int64_t height, std::int64_t width) const {
   const ConvolutionLayer& last = options_.primary;
   if (height / 2 < last.kernel || width / 2 < last.kernel) {
-    throw Error("images of " + std::to_string(width) + "x" + std::to_string(height) +
+    throw Error("images of " + stages::width_by_height(width, height) +
                 " (width x height) are too small for a convolution of stride 2 and then one of " +
-                std::to_string(last.kernel) + "x" + std::to_string(last.kernel) +
+                stages::width_by_height(last.kernel, last.kernel) +
                 " without padding; give larger ones");
   }
   return {last.out_channels, (height / 2 - last.kernel) / last.stride + 1,

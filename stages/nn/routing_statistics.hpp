@@ -39,7 +39,7 @@ struct RoutingStatistics {
 class RoutingProbe {
  public:
   void ask() { asked_ = true; }
-  /// route(), measured if that was asked for and not done since.
+  /// route(), measured in the first call after ask().
   [[nodiscard]] torch::Tensor route(const torch::Tensor& u, const torch::Tensor& weight,
                                     std::int64_t classes, const RoutingOptions& options);
   /// Nothing if the module was not run since ask().

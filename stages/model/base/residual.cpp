@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "stages/nn/embedding.hpp"
+#include "stages/width_by_height.hpp"
 
 namespace seam::nn {
 namespace {
@@ -165,7 +166,7 @@ Tensor ResidualNetworkImpl::pooled_stem(const Tensor& map) const {
   if (map.size(2) < 2 || map.size(3) < 2) {
     throw Error(
         "the network needs images of at least 3x3 pixels; the first convolution reduces these to " +
-            std::to_string(map.size(3)) + "x" + std::to_string(map.size(2)),
+            stages::width_by_height(map.size(3), map.size(2)),
         Fault::configuration);
   }
   return torch::max_pool2d(map, 3, 2, /*padding=*/0, /*dilation=*/1, /*ceil_mode=*/true);

@@ -13,7 +13,7 @@
 
 namespace seam::stages {
 
-/// What a stage saw of its routing.
+/// The statistics of a stage's routing.
 class RoutingRecord {
  public:
   /// Warns in an evaluation that follows a training in which routing had no effect; only once.
