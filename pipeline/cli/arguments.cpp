@@ -146,6 +146,9 @@ void add_run(CommandParser& parser, RunArguments& run) {
         "part-I-of-N of --run-dir; auto: as a Slurm array or a Kubernetes Job specifies")
       ->needs(verb.get_option("--run-dir"))
       ->needs(file);
+  value(verb, "--mirror", run.mirror, "COMMAND",
+        "copy each finished file of the run folder with this shell command, whose $1 is the file "
+        "and $2 its name in the folder, such as 'rclone copyto \"$1\" \"remote:job/$2\"'");
   value(verb, "--trace", run.trace, "FILE", "write a timeline of all stages, for ui.perfetto.dev");
   verb.add_flag("--tensorboard", run.tensorboard,
                 "also write metrics and images for TensorBoard to the run folder");
@@ -226,9 +229,16 @@ void add_sweep(CommandParser& parser, SweepArguments& sweep) {
         "part-I-of-N of --sweep-dir, or continue them; auto: as a Slurm array or a Kubernetes Job "
         "specifies")
       ->needs(verb.get_option("--sweep-dir"));
-  verb.add_flag("--dry-run", sweep.dry_run, "check and list all runs without starting them");
+  CLI::Option* dry_run =
+      verb.add_flag("--dry-run", sweep.dry_run, "check and list all runs without starting them");
+  verb.add_flag("--list", sweep.list,
+                "check all runs and print one command per run, each of which runs or continues it "
+                "as a shard of the sweep")
+      ->needs(verb.get_option("--sweep-dir"))
+      ->excludes(verb.get_option("--shard"))
+      ->excludes(dry_run);
   for (const char* fixed : {"--over", "--random", "--random-seed", "--variant", "--set",
-                            "--plugin-path", "--sweep-dir", "--shard", "--dry-run"}) {
+                            "--plugin-path", "--sweep-dir", "--shard", "--dry-run", "--list"}) {
     verb.get_option(fixed)->excludes(resume);
   }
   verb.parse_complete_callback([file, resume] {

@@ -8,10 +8,12 @@
 
 #include "pipeline/cli/crash_lines.hpp"
 #include "pipeline/cli/verbs.hpp"
+#include "pipeline/config/load.hpp"
 #include "pipeline/plugins/registry.hpp"
 #include "pipeline/run/crash_report.hpp"
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/freed_memory.hpp"
+#include "pipeline/run/memory_limit.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/run/thread_budget.hpp"
 #include "pipeline/text/count.hpp"
@@ -27,6 +29,11 @@ void print_versions() {
             << "compiler    " << host.compiler << "\n"
             << "library     " << host.stdlib << "\n"
             << "sanitizer   " << host.sanitizer << "\n";
+}
+
+void print_memory() {
+  std::cout << "\nmemory\n  limit of this process: " << to_text(memory_limit(process_environment()))
+            << "\n";
 }
 
 void print_threads() {
@@ -110,6 +117,7 @@ ExitCode doctor_verb(const DoctorArguments& arguments) {
   if (!arguments.crash.empty()) return print_crash(arguments.crash);
   print_versions();
   print_threads();
+  print_memory();
   Registry registry(default_search_path({}, arguments.plugin_paths), 1);
   print_plugins(registry);
   print_devices(registry);

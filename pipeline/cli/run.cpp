@@ -279,6 +279,7 @@ ExitCode run_verb(RunArguments arguments) {
     return end_of(arguments, arguments.run_directory, true, 0);
   }
   options.shard = shard;
+  options.environment = process_environment();
   options.start = start;
   options.run_directory = start == Start::resume ? arguments.resume : arguments.run_directory;
   options.threads = prepared.threads;
@@ -287,6 +288,7 @@ ExitCode run_verb(RunArguments arguments) {
   options.stop = &stop;
   options.timing = arguments.timing ? Timing::whole : Timing::brief;
   options.trace = arguments.trace;
+  options.mirror = arguments.mirror;
   const RunSummary summary = run_pipeline(*prepared.loaded.pipeline, options, display);
   if (summary.error) report_error(*summary.error);
   const bool cancelled = summary.code == ExitCode::cancelled;

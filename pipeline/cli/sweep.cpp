@@ -1,5 +1,6 @@
 #include "pipeline/experiments/sweep.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/comparison_text.hpp"
 #include "pipeline/experiments/run_list.hpp"
+#include "pipeline/run/ending.hpp"
 #include "pipeline/run/parts.hpp"
 #include "pipeline/text/terminal.hpp"
 
@@ -32,6 +34,23 @@ SweepRequest request_of(const SweepArguments& arguments) {
   request.threads = arguments.threads;
   request.jobs = arguments.jobs.value_or(1);
   return request;
+}
+
+/// The command that runs one of `count` combinations as a shard.
+std::string command_of(const SweepArguments& arguments, std::size_t number, std::size_t count) {
+  std::string command = "seam sweep " + shell_word(arguments.file);
+  const auto add = [&command](const std::string& option, const std::string& value) {
+    command += " " + option + " " + shell_word(value);
+  };
+  for (const std::string& axis : arguments.over) add("--over", axis);
+  if (arguments.random) add("--random", std::to_string(*arguments.random));
+  if (arguments.random_seed) add("--random-seed", std::to_string(*arguments.random_seed));
+  for (const std::string& variant : arguments.variants) add("--variant", variant);
+  for (const std::string& setting : arguments.set) add("--set", setting);
+  for (const std::string& path : arguments.plugin_paths) add("--plugin-path", path);
+  if (arguments.threads) add("--threads", std::to_string(*arguments.threads));
+  add("--sweep-dir", arguments.sweep_directory);
+  return command + fmt::format(" --shard {}/{}", number, count);
 }
 
 /// Prints a comparison of the runs, if they have a headline metric.
@@ -75,6 +94,13 @@ ExitCode sweep_verb(const SweepArguments& arguments) {
     }
     if (arguments.dry_run) {
       for (const PlannedRun& run : sweep.plan.runs) std::cout << run.name << "\n";
+      return ExitCode::success;
+    }
+    if (arguments.list) {
+      const std::size_t count = sweep.plan.runs.size();
+      for (std::size_t i = 0; i < count; ++i) {
+        std::cout << command_of(arguments, i, count) << "\n";
+      }
       return ExitCode::success;
     }
     if (!sweep.missing_data.empty()) {

@@ -29,6 +29,7 @@ struct RunArguments {
   std::string run_directory;       ///< empty: runs/NAME-DATE-TIME-N
   bool resume_if_present = false;  ///< the run in `run_directory`, if it holds one
   std::string shard;            ///< "1/3" or "auto", in a folder in `run_directory`; may be empty
+  std::string mirror;           ///< a command for the run's files; empty: none
   std::string trace;            ///< empty: none
   std::string colour = "auto";  ///< or "always", "never"
   bool timing = false;          ///< times of all stages at the end
@@ -54,6 +55,7 @@ struct SweepArguments {
   std::string sweep_directory;  ///< empty: runs/NAME-sweep-DATE-TIME-N
   std::string shard;            ///< "1/3" or "auto": of the combinations; empty: all
   bool dry_run = false;         ///< checks, and lists the runs
+  bool list = false;            ///< checks, and prints one command per run
 };
 ExitCode sweep_verb(const SweepArguments& arguments);
 

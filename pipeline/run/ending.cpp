@@ -306,10 +306,7 @@ std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& sc
          labels_read_text(scores) + untrained_text(scores) + selection_text(scores);
 }
 
-std::string shell_path(const fs::path& path, const fs::path& here) {
-  const fs::path below = path.lexically_relative(here);
-  const bool inside = !below.empty() && *below.begin() != "..";
-  std::string text = (inside ? below : path).string();
+std::string shell_word(const std::string& text) {
   const bool plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
     return std::isalnum(c) != 0 || c >= 0x80U ||
            std::string_view("_-./:=@%+,").find(static_cast<char>(c)) != std::string_view::npos;
@@ -318,6 +315,12 @@ std::string shell_path(const fs::path& path, const fs::path& here) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
+}
+
+std::string shell_path(const fs::path& path, const fs::path& here) {
+  const fs::path below = path.lexically_relative(here);
+  const bool inside = !below.empty() && *below.begin() != "..";
+  return shell_word((inside ? below : path).string());
 }
 
 std::string next_text(const RunSummary& summary, const PipelineSpec& spec, const Screen& screen) {

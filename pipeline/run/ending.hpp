@@ -34,6 +34,9 @@ std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& sc
 /// it can use the trained model. Empty without a run.
 std::string next_text(const RunSummary& summary, const PipelineSpec& spec, const Screen& screen);
 
+/// The text as one word of a shell: in quotes if necessary.
+std::string shell_word(const std::string& text);
+
 /// The path for a shell: relative if it is inside `here`, in quotes if necessary.
 std::string shell_path(const std::filesystem::path& path, const std::filesystem::path& here);
 

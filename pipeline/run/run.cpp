@@ -21,6 +21,7 @@
 #include "pipeline/run/ending.hpp"
 #include "pipeline/run/flow_steps.hpp"
 #include "pipeline/run/from_run.hpp"
+#include "pipeline/run/memory_limit.hpp"
 #include "pipeline/run/parts.hpp"
 #include "pipeline/run/recorder.hpp"
 #include "pipeline/run/run_stages.hpp"
@@ -28,7 +29,9 @@
 #include "pipeline/run/scores.hpp"
 #include "pipeline/run/services.hpp"
 #include "pipeline/run/trace.hpp"
+#include "pipeline/run/trace_context.hpp"
 #include "pipeline/text/nearest.hpp"
+#include "pipeline/text/utf8.hpp"
 #include "sdk/src/out_of_memory.hpp"
 
 namespace seam::host {
@@ -81,6 +84,8 @@ class Run final {
   /// Notes an error; the first one is the run's.
   void failed(const Error& error);
   void end();
+  /// Waits for the mirror, if there is one. Returns the files that it lacks.
+  std::vector<std::string> finish_mirror();
   /// Shows the score and the suggested next command.
   void show_score();
   RunSummary summary();
@@ -94,7 +99,8 @@ class Run final {
   std::optional<RunDirectory> directory_;
   std::optional<CrashReport> crash_report_;
   std::unique_ptr<RunServices> services_;
-  std::unique_ptr<Trace> trace_;  // null: none
+  std::unique_ptr<Trace> trace_;    // null: none
+  std::unique_ptr<Mirror> mirror_;  // null: none
   Launch launch_;
   RunIdentity identity_;
   Checkpoint begin_;  // the start of this process; default-constructed for a new run
@@ -119,6 +125,7 @@ RunSummary Run::execute() {
       scores_.restore(directory_->metrics(), begin_.metrics_size);
       show_score();
     });
+    finish_mirror();   // an earlier process may have been killed before it
     return summary();  // summary.json stays as the process that completed the run wrote it
   }
   if (!services_) return summary();  // there is no folder to end it in
@@ -163,8 +170,16 @@ void Run::failed(const Error& error) {
 }
 
 void Run::start() {
-  // First, so that no folder is created if the trace cannot be written or --from is rejected.
-  if (!options_.trace.empty()) trace_ = std::make_unique<Trace>(options_.trace);
+  // First, so that no folder is created if the run does not fit into the memory, the trace cannot
+  // be written or --from is rejected.
+  const MemoryLimit memory = memory_limit(options_.environment);
+  refuse_larger(spec_.limits.bytes, memory);
+  const auto traceparent = options_.environment.find("TRACEPARENT");
+  const bool traced = traceparent != options_.environment.end() && !traceparent->second.empty();
+  if (traced && is_traceparent(traceparent->second)) summary_.traceparent = traceparent->second;
+  if (!options_.trace.empty()) {
+    trace_ = std::make_unique<Trace>(options_.trace, summary_.traceparent);
+  }
   std::optional<Beginning> begins_with;
   if (options_.start == Start::from) begins_with = beginning();
   if (options_.shard) refuse_unless_splittable(pipeline_);
@@ -191,6 +206,21 @@ void Run::start() {
       display_, options_.stop, directory_->log(), directory_->reports(),
       trains(pipeline_) ? RunServices::Reports::filed : RunServices::Reports::shown);
   note_start(begins_with);
+  if (!options_.mirror.empty()) {
+    const auto& folder = directory_->path();
+    mirror_ = std::make_unique<Mirror>(
+        options_.mirror, folder, options_.shard ? folder.parent_path() : folder,
+        [this](const std::string& text) { services_->message(LogLevel::warning, text); });
+  }
+  services_->log_only(LogLevel::info, "memory limit " + to_text(memory));
+  if (!summary_.traceparent.empty()) {
+    services_->log_only(LogLevel::info, "traceparent " + summary_.traceparent);
+  } else if (traced) {
+    services_->message(LogLevel::warning,
+                       fmt::format("TRACEPARENT is ignored: '{}' is not of the form "
+                                   "00-TRACE-CALLER-FLAGS with 32, 16 and 2 hexadecimal digits",
+                                   as_utf8(traceparent->second)));
+  }
 }
 
 Launch Run::new_launch(const std::optional<Beginning>& begins_with) const {
@@ -438,7 +468,7 @@ void Run::go_through_schedule() {
                                  directory_->metrics(), begin_.metrics_size);
   services_->metrics().restore_epoch(begin_.epoch_means);
   FlowSteps steps({pipeline_, options_, display_, flows_, *directory_, *services_, stages_,
-                   recorder, scores_, summary_, trace_.get()},
+                   recorder, scores_, summary_, trace_.get(), mirror_.get()},
                   identity_,
                   {begin_.trainings, begin_.training_steps.value_or(0), std::move(begin_.flow)});
   const ScheduleEnd end = run_schedule(spec_.schedule, summary_.position, steps);
@@ -463,9 +493,16 @@ void Run::go_through_schedule() {
 /// Writes summary.json and shows the closing table and the score.
 void Run::end() {
   summary_.metrics = services_->metrics().means();
+  summary_.not_mirrored = finish_mirror();
   attempt([this] { write_whole_file(directory_->summary(), to_json(summary_, spec_)); });
   display_.result(to_table(summary_, options_.timing));
   show_score();
+  finish_mirror();  // also summary.json and run.log
+}
+
+std::vector<std::string> Run::finish_mirror() {
+  if (!mirror_) return {};
+  return mirror_->finish([this] { return services_->stop_requested(); });
 }
 
 void Run::show_score() {

@@ -7,9 +7,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <thread>
+
+#include "pipeline/run/cgroup.hpp"
 
 namespace seam::host {
 namespace fs = std::filesystem;
@@ -47,43 +48,6 @@ std::optional<double> quota_v1(const fs::path& folder) {
   return quota / period;
 }
 
-/// The tightest limit from a group up to the hierarchy's top, since each group limits those below.
-template <class Quota>
-std::optional<double> tightest(const fs::path& top, const fs::path& group, const Quota& quota) {
-  std::optional<double> least;
-  fs::path below = group.relative_path();
-  while (true) {
-    if (const auto limit = quota(top / below); limit && (!least || *limit < *least)) least = limit;
-    if (below.empty()) return least;
-    below = below.parent_path();
-  }
-}
-
-std::optional<double> cgroup_quota(const fs::path& root) {
-  const fs::path mount = root / "sys/fs/cgroup";
-  std::ifstream groups(root / "proc/self/cgroup");
-  std::optional<double> least;
-  const auto note = [&](std::optional<double> limit) {
-    if (limit && (!least || *limit < *least)) least = limit;
-  };
-  // Lines "0::/group" (version 2) or "4:cpu,cpuacct:/group" (version 1).
-  for (std::string line; std::getline(groups, line);) {
-    std::istringstream parts(line);
-    std::string number;
-    std::string controllers;
-    std::string group;
-    std::getline(parts, number, ':');
-    std::getline(parts, controllers, ':');
-    std::getline(parts, group);
-    if (controllers.empty()) {
-      note(tightest(mount, group, quota_v2));
-    } else if (("," + controllers + ",").find(",cpu,") != std::string::npos) {
-      note(tightest(mount / controllers, group, quota_v1));
-    }
-  }
-  return least;
-}
-
 }  // namespace
 
 int CoreCount::usable() const {
@@ -93,7 +57,7 @@ int CoreCount::usable() const {
 }
 
 CoreCount count_cores(const fs::path& root) {
-  return {affinity_cores(), cgroup_quota(root)};
+  return {affinity_cores(), group_limit(root, "cpu", quota_v2, quota_v1)};
 }
 
 int thread_budget(std::optional<int> command_line, std::optional<int> pipeline,

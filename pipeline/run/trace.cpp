@@ -19,9 +19,15 @@ double microseconds(std::chrono::steady_clock::duration time) {
 
 }  // namespace
 
-Trace::Trace(const std::filesystem::path& path)
+Trace::Trace(const std::filesystem::path& path, const std::string& traceparent)
     : file_(path, O_WRONLY | O_CREAT | O_TRUNC), began_(std::chrono::steady_clock::now()) {
   waiting_ = "[";
+  if (!traceparent.empty()) {
+    add(json_line({{"name", "process_name"},
+                   {"ph", "M"},
+                   {"pid", 1},
+                   {"args", {{"name", "seam, traceparent " + traceparent}}}}));
+  }
   flush();
   if (error_) throw Error(*error_);
 }

@@ -23,8 +23,9 @@ namespace seam::host {
 
 class Trace final : public CallListener {
  public:
-  /// Replaces the file. Throws seam::Error if it cannot be written.
-  explicit Trace(const std::filesystem::path& path);
+  /// Replaces the file. `traceparent` is named in the timeline if it is not empty. Throws
+  /// seam::Error if the file cannot be written.
+  explicit Trace(const std::filesystem::path& path, const std::string& traceparent = {});
 
   void called(const StageCall& call) override;
   /// Writes the remaining events. Returns the first error, if any: a run continues without a trace

@@ -31,14 +31,15 @@ std::int64_t first_infinite_row(const Tensor& vectors) {
 
 }  // namespace
 
-std::string npy_header(std::int64_t rows, std::int64_t columns) {
+std::string npy_header(std::int64_t rows, std::int64_t columns, StoredAs stored) {
   static_assert(std::endian::native == std::endian::little, "'<f4' is little-endian");
   constexpr std::size_t size = 128;  // numpy aligns to 64; two numbers of 19 digits fit
   std::string header("\x93NUMPY\x01\x00", 8);
   const std::size_t length = size - header.size() - 2;
   header += static_cast<char>(length);
   header += '\0';
-  header += "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", " +
+  header += std::string("{'descr': '") + (stored == StoredAs::float32 ? "<f4" : "<f2") +
+            "', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", " +
             std::to_string(columns) + "), }";
   if (header.size() >= size) throw Error("a header that does not fit", Fault::internal);
   header.append(size - 1 - header.size(), ' ');
@@ -47,8 +48,9 @@ std::string npy_header(std::int64_t rows, std::int64_t columns) {
 
 void Embeddings::declare(Declaration& d) {
   d.doc(
-      "Writes the embeddings of a flow as `NAME.npy`, which `numpy.load` reads as float32 of "
-      "[rows, dimensions], and as `NAME.csv` with one line per row: `row`, `path` (the image's "
+      "Writes the embeddings of a flow as `NAME.npy`, which `numpy.load` reads as "
+      "[rows, dimensions] in `precision`, and as `NAME.csv` with one line per row: `row`, `path` "
+      "(the image's "
       "name in the data set), `index`, `item`, `category` and `list` (the list or folder that "
       "named it) and `number` (the image's number in the flow, counting those that were dropped). "
       "The files are written when the flow has ended and are replaced if it runs again. Embeddings "
@@ -57,6 +59,10 @@ void Embeddings::declare(Declaration& d) {
   d.parameter("folder", folder_, "folder of the files, relative to the run folder");
   d.parameter("name", file_name_,
               "name of both files, without an extension; empty: the stage's name");
+  d.parameter("precision", stored_,
+              "type of the stored numbers: float16 takes half the space and keeps about three "
+              "digits; numbers beyond 65,504 are rejected",
+              {{"float32", StoredAs::float32}, {"float16", StoredAs::float16}});
   d.needs(field::embedding);
   d.needs(field::origins);
   d.accepts(field::indices).doc("empty if absent or -1");
@@ -71,7 +77,7 @@ void Embeddings::begin(Context& context) {
   files_.reset();
   const std::string path = export_path(folder_, file_name_, context).string();
   Files files{ExportedFile(path + ".npy"), ExportedFile(path + ".csv")};
-  files.vectors.write(npy_header(0, 0));
+  files.vectors.write(npy_header(0, 0, stored_));
   files.table.write("row,path,index,item,category,list,number\n");
   files_ = std::move(files);
 }
@@ -95,8 +101,18 @@ void Embeddings::process(const Packet& packet, Context& /*context*/) {
     throw Error("the embedding of " + origins[static_cast<std::size_t>(row)].text() +
                 " has elements that are not finite");
   }
-  files_->vectors.write(std::as_bytes(
-      std::span(vectors.data_ptr<float>(), static_cast<std::size_t>(vectors.numel()))));
+  Tensor stored = vectors;
+  if (stored_ == StoredAs::float16) {
+    stored = vectors.to(torch::kHalf);
+    if (const std::int64_t row = first_infinite_row(stored.to(torch::kFloat)); row >= 0) {
+      throw Error("the embedding of " + origins[static_cast<std::size_t>(row)].text() +
+                  " has elements beyond the largest number of float16, 65504; set precision = "
+                  "\"float32\", or normalise the embeddings");
+    }
+  }
+  files_->vectors.write(
+      std::span(static_cast<const std::byte*>(stored.data_ptr()),
+                static_cast<std::size_t>(stored.numel() * stored.element_size())));
   for (std::size_t i = 0; i < origins.size(); ++i) {
     files_->table.write(
         csv_line({std::to_string(files_->rows), origins[i].item, text_at(packet, field::indices, i),
@@ -113,7 +129,7 @@ void Embeddings::end(Context& context) {
   }
   Files files = std::move(*files_);
   files_.reset();
-  files.vectors.rewrite_start(npy_header(files.rows, files.dimensions));
+  files.vectors.rewrite_start(npy_header(files.rows, files.dimensions, stored_));
   files.vectors.finish();
   files.table.finish();
   // The old table is removed first, so that vectors never appear next to a table of other vectors.

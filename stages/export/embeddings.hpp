@@ -1,6 +1,6 @@
 /// The stage at the end of a flow that embeds images: files for NumPy and spreadsheets.
 ///
-///     embedding, origins, ... ──► [ export.embeddings ] ──► NAME.npy f32[rows,E], NAME.csv
+///     embedding, origins, ... ──► [ export.embeddings ] ──► NAME.npy f32 or f16[rows,E], NAME.csv
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,15 @@
 
 namespace seam::stages {
 
-/// The header of NumPy's .npy files, format 1.0 (numpy.lib.format describes it), for float32 with
+/// The type of the numbers in a file.
+enum class StoredAs : std::uint8_t { float32, float16 };
+
+/// The header of NumPy's .npy files, format 1.0 (numpy.lib.format describes it), for
 /// this many rows and columns, whose numbers follow row by row. Always 128 bytes, so that it can be
 /// rewritten once the rows are counted.
 ///
 ///     \x93NUMPY 1 0  u16 length  {'descr': '<f4', 'fortran_order': False, 'shape': (3, 128), }
-std::string npy_header(std::int64_t rows, std::int64_t columns);
+std::string npy_header(std::int64_t rows, std::int64_t columns, StoredAs stored);
 
 class Embeddings final : public Compute<Sink>, public WritesParts {
  public:
@@ -46,6 +49,7 @@ class Embeddings final : public Compute<Sink>, public WritesParts {
 
   std::filesystem::path folder_;
   std::string file_name_;
+  StoredAs stored_ = StoredAs::float32;
   OneFlow flow_;
   std::optional<Files> files_;
   bool is_part_ = false;

@@ -17,6 +17,11 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t header_size = 128;  // of the .npy files of export.embeddings
+constexpr std::size_t type_size = 3;      // "<f4" or "<f2"
+
+constexpr std::size_t size_in(bool half) {
+  return half ? sizeof(c10::Half) : sizeof(float);
+}
 
 std::string content_of(const fs::path& file, std::size_t most = std::string::npos) {
   std::ifstream stream(file, std::ios::binary);
@@ -39,25 +44,34 @@ std::int64_t number_of(const std::string& text, const std::string& where) {
   return number;
 }
 
-/// Rows and columns of such a file, "'shape': (3, 128), }".
-std::pair<std::int64_t, std::int64_t> shape_of(const fs::path& file) {
-  const std::string header = content_of(file, header_size);
-  constexpr std::string_view before = "{'descr': '<f4', 'fortran_order': False, 'shape': (";
+struct Shape {
   std::int64_t rows = -1;
   std::int64_t columns = -1;
+  bool half = false;  ///< float16, not float32
+};
+
+/// The content of such a file, "'descr': '<f4', 'fortran_order': False, 'shape': (3, 128), }".
+Shape shape_of(const fs::path& file) {
+  const std::string header = content_of(file, header_size);
+  constexpr std::string_view before = "', 'fortran_order': False, 'shape': (";
+  Shape shape;
+  auto& [rows, columns, half] = shape;
   const std::size_t found = header.find(before);
-  if (header.size() == header_size && found != std::string::npos) {
+  const bool typed = found != std::string::npos && found > type_size;
+  const std::string type = typed ? header.substr(found - type_size, type_size) : "";
+  half = type == "<f2";
+  if (header.size() == header_size && (half || type == "<f4")) {
     const char* const end = header.data() + header.size();
     const auto first = std::from_chars(header.data() + found + before.size(), end, rows);
     if (end - first.ptr > 2) std::from_chars(first.ptr + 2, end, columns);
   }
   std::error_code unknown;
-  const auto floats = static_cast<std::uintmax_t>(rows) * static_cast<std::uintmax_t>(columns);
+  const auto numbers = static_cast<std::uintmax_t>(rows) * static_cast<std::uintmax_t>(columns);
   if (rows < 0 || columns < 0 ||
-      fs::file_size(file, unknown) != header_size + floats * sizeof(float)) {
+      fs::file_size(file, unknown) != header_size + numbers * size_in(half)) {
     throw Error("'" + file.string() + "' is not a complete file of export.embeddings");
   }
-  return {rows, columns};
+  return shape;
 }
 
 /// The folders of the shards in `out`. Throws seam::Error if some are missing.
@@ -108,7 +122,8 @@ std::string inputs_of(const fs::path& part) {
 
 void Embedded::declare(Declaration& d) {
   d.doc(
-      "Serves the embeddings that `export.embeddings` wrote in another run, in batches. The shards "
+      "Serves the embeddings that `export.embeddings` wrote in another run, in batches of float32. "
+      "The shards "
       "of a run are served as one set, in the order of a single process. `seam shards` checks that "
       "they belong together.");
   d.parameter("folder", folder_,
@@ -149,8 +164,8 @@ void Embedded::open(Context& context) {
                            [](const Row& a, const Row& b) { return a.number == b.number; });
     if (same != rows_.end()) {
       throw Error("number " + std::to_string(same->number) + " is in '" +
-                  files_[same->file].string() + ".csv' and in '" +
-                  files_[std::next(same)->file].string() + ".csv'; see seam shards " +
+                  files_[same->file].stem.string() + ".csv' and in '" +
+                  files_[std::next(same)->file].stem.string() + ".csv'; see seam shards " +
                   folder_.string());
     }
   }
@@ -163,7 +178,7 @@ void Embedded::open(Context& context) {
 
 void Embedded::read_table(const fs::path& stem) {
   const std::string file = stem.string() + ".csv";
-  const auto [count, columns] = shape_of(stem.string() + ".npy");
+  const auto [count, columns, half] = shape_of(stem.string() + ".npy");
   const std::string text = content_of(file);
   CsvReader reader(text, file, ',');
   CsvRow row;
@@ -193,7 +208,7 @@ void Embedded::read_table(const fs::path& stem) {
     throw Error("'" + file + "' has " + std::to_string(position) + " rows, but the .npy file has " +
                 std::to_string(count));
   }
-  files_.push_back(stem);
+  files_.push_back({stem, half});
 }
 
 void Embedded::begin(Context& /*context*/) {
@@ -231,14 +246,18 @@ More Embedded::produce(Emitter& emitter, Context& context) {
 void Embedded::read_vectors(std::span<const Row> rows, float* out) const {
   std::ifstream stream;
   std::optional<std::size_t> opened;
-  const std::int64_t bytes = dimensions_ * static_cast<std::int64_t>(sizeof(float));
+  std::vector<c10::Half> halves(static_cast<std::size_t>(dimensions_));
   for (const Row& row : rows) {
-    const std::string file = files_[row.file].string() + ".npy";
+    const auto& [stem, half] = files_[row.file];
+    const std::string file = stem.string() + ".npy";
     if (opened != row.file) stream = std::ifstream(file, std::ios::binary);
     opened = row.file;
+    const std::int64_t bytes = dimensions_ * static_cast<std::int64_t>(size_in(half));
     stream.seekg(static_cast<std::streamoff>(header_size) + row.position * bytes);
-    stream.read(reinterpret_cast<char*>(out), bytes);
+    stream.read(half ? reinterpret_cast<char*>(halves.data()) : reinterpret_cast<char*>(out),
+                bytes);
     if (!stream) throw Error("'" + file + "' cannot be read, or has changed");
+    if (half) std::copy(halves.begin(), halves.end(), out);
     out += dimensions_;
   }
 }

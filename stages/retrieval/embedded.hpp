@@ -39,13 +39,19 @@ class Embedded final : public Source {
     std::shared_ptr<const std::string> list;
   };
 
+  /// A pair of files.
+  struct File {
+    std::filesystem::path stem;  ///< without extension
+    bool half = false;           ///< the vectors are in float16
+  };
+
   void read_table(const std::filesystem::path& stem);
   void read_vectors(std::span<const Row> rows, float* out) const;
 
   std::filesystem::path folder_;
   std::string file_name_ = "embeddings";
   std::int64_t size_ = 1024;
-  std::vector<std::filesystem::path> files_;  // without extension
+  std::vector<File> files_;
   std::vector<Row> rows_;
   std::int64_t dimensions_ = 0;
   std::size_t next_ = 0;  // batch of this rank

@@ -27,12 +27,15 @@ index = "gallery"
 k = 4
 [stage.vectors]
 use = "export.embeddings"
+[stage.halves]
+use = "export.embeddings"
+precision = "float16"
 [stage.nearest]
 use = "export.neighbours"
 index = "gallery"
 k = 4
 [flow]
-gallery = "items -> decode -> batch -> model -> {gallery, vectors}"
+gallery = "items -> decode -> batch -> model -> {gallery, vectors, halves}"
 queries = "items -> decode -> batch -> model -> search -> nearest"
 [schedule]
 epochs = 1
@@ -52,6 +55,9 @@ pictures = {str(path.relative_to(folder / "wardrobe")) for path in (folder / "wa
 
 if vectors.dtype != numpy.float32 or len(vectors) != len(rows) or not numpy.isfinite(vectors).all():
     judge.failures.append(f"{vectors.dtype}{list(vectors.shape)} for {len(rows)} lines")
+halves = numpy.load(folder / "out/halves.npy")
+if halves.dtype != numpy.float16 or (halves != vectors.astype(numpy.float16)).any():
+    judge.failures.append(f"{halves.dtype} is not the rounded {vectors.dtype}")
 if [row["row"] for row in rows] != [str(i) for i in range(len(rows))]:
     judge.failures.append("rows are not numbered from 0")
 if len({row["path"] for row in rows}) != len(rows) or not {row["path"] for row in rows} & pictures:

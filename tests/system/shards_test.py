@@ -175,6 +175,13 @@ for name, flow in (("searched", "embedded"), ("computed", gallery)):
     judge.run(f"{name}.toml", name)
 judge.check("neighbours", (folder / "searched/nearest.csv").read_bytes(), (folder / "computed/nearest.csv").read_bytes())
 
+# Parts in float16 are one set as well.
+for number in range(2):
+    judge.run("job.toml", "halves", "--shard", f"{number}/2", "--set", "stage.embeddings.precision=float16")
+judge.run("united.toml", "united_halves", "--set", "stage.embedded.folder=halves", "--set", "stage.embeddings.precision=float16")
+judge.run("job.toml", "whole_halves", "--set", "stage.embeddings.precision=float16")
+judge.check("float16 as one file", bytes_of(folder / "united_halves"), bytes_of(folder / "whole_halves"))
+
 # With a damaged picture, any number of shards has the same bytes.
 damaged = sorted((folder / "pictures").iterdir())[17]
 picture = damaged.read_bytes()

@@ -58,6 +58,15 @@ TEST(Trace, OfARunWithoutCallsIsAnEmptyArray) {
   EXPECT_EQ(text_of(folder.path() / "trace.json"), "[\n]\n");
 }
 
+TEST(Trace, NamesTheCallersTrace) {
+  const TemporaryFolder folder;
+  Trace trace(folder.path() / "trace.json", "00-a-b-01");
+  EXPECT_FALSE(trace.finish());
+  EXPECT_EQ(text_of(folder.path() / "trace.json"),
+            "[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"seam, "
+            "traceparent 00-a-b-01\"}}\n]\n");
+}
+
 TEST(Trace, NamesTheFileThatCannotBeWritten) {
   const TemporaryFolder folder;
   EXPECT_REFUSED(Trace(folder.path() / "missing" / "trace.json"), Fault::data,

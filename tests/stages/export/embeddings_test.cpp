@@ -18,6 +18,7 @@
 namespace embeddings_test {
 
 namespace fs = std::filesystem;
+using namespace std::string_literals;
 using seam::Packet;
 using seam::Tensor;
 using seam::stages::Embeddings;
@@ -62,6 +63,16 @@ class EmbeddingsTest : public ::testing::Test {
   Harness harness_{"vectors", std::make_unique<Embeddings>()};
 };
 
+std::string message(Harness& harness, const Packet& packet) {
+  try {
+    harness.push(packet);
+    harness.finish();
+  } catch (const seam::Error& error) {
+    return error.full_message();
+  }
+  return harness.errors().empty() ? "accepted" : harness.errors().front().full_message();
+}
+
 TEST_F(EmbeddingsTest, WritesVectorsAndALineForEach) {
   Packet first = batch(torch::tensor({{1.F, 2.F}, {3.F, 4.F}}), {"a.jpg", "b,c.jpg"});
   first.set(seam::field::indices, {7, -1});
@@ -85,6 +96,23 @@ TEST_F(EmbeddingsTest, AnyLayoutIsWrittenRowByRow) {
   EXPECT_EQ(numbers("vectors.npy"), (std::vector<float>{1, 3, 2, 4}));
 }
 
+TEST_F(EmbeddingsTest, HalvesAreTheNearestNumbers) {
+  harness_.set("precision", "float16");
+  harness_.push(batch(torch::tensor({{1.F, 0.1F}, {-2.F, 65504.F}}), {"a", "b"})).finish();
+  EXPECT_THAT(content("vectors.npy"), HasSubstr("'descr': '<f2', "));
+  // 1, 0.0999755859375, -2, 65504
+  EXPECT_EQ(content("vectors.npy").substr(128), "\x00\x3c\x66\x2e\x00\xc0\xff\x7b"s);
+}
+
+TEST_F(EmbeddingsTest, NumbersBeyondHalvesAreRefused) {
+  harness_.set("precision", "float16");
+  EXPECT_THAT(
+      message(harness_, batch(torch::tensor({{1.F}, {-65520.F}}), {"a", "b.jpg"})),
+      HasSubstr("the embedding of list.txt:1 (b.jpg) has elements beyond the largest number "
+                "of float16"));
+  EXPECT_FALSE(fs::exists(folder_.path() / "vectors.npy"));
+}
+
 TEST_F(EmbeddingsTest, AFlowThatRunsAgainReplacesTheFiles) {
   harness_.push(batch(torch::ones({2, 2}), {"a", "b"})).finish();
   harness_.epoch(1).push(batch(torch::zeros({1, 4}), {"c"})).finish();
@@ -105,16 +133,6 @@ TEST_F(EmbeddingsTest, NamesAndFoldersAreTheUsers) {
   harness_.push(batch(torch::ones({1, 2}), {"a"})).finish();
   EXPECT_EQ(numbers("deep/er/new.npy").size(), 2U);
   EXPECT_TRUE(fs::exists(folder_.path() / "deep/er/new.csv"));
-}
-
-std::string message(Harness& harness, const Packet& packet) {
-  try {
-    harness.push(packet);
-    harness.finish();
-  } catch (const seam::Error& error) {
-    return error.full_message();
-  }
-  return harness.errors().empty() ? "accepted" : harness.errors().front().full_message();
 }
 
 TEST_F(EmbeddingsTest, RefusesWhatNobodyCanCompare) {

@@ -34,14 +34,15 @@ TEST(Csv, NumbersAreReadAsTheSame) {
 }
 
 TEST(Npy, TheHeaderHasOneSizeWhateverItSays) {
-  const std::string header = npy_header(3, 128);
+  const std::string header = npy_header(3, 128, StoredAs::float32);
   EXPECT_EQ(header.size(), 128U);
   EXPECT_EQ(header.substr(0, 10), std::string("\x93NUMPY\x01\x00\x76\x00", 10));
   EXPECT_THAT(header.substr(10),
               StartsWith("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 128), } "));
   EXPECT_THAT(header, EndsWith(" \n"));
+  EXPECT_THAT(npy_header(3, 128, StoredAs::float16).substr(10), StartsWith("{'descr': '<f2', "));
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  EXPECT_EQ(npy_header(most, most).size(), 128U);
+  EXPECT_EQ(npy_header(most, most, StoredAs::float16).size(), 128U);
 }
 
 TEST(ExportedFile, AppearsWithItsCommit) {

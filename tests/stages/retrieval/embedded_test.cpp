@@ -123,6 +123,22 @@ TEST_F(EmbeddedTest, ServesTheRowsOfPartsByNumber) {
   }
 }
 
+TEST_F(EmbeddedTest, HalvesAreServedAsFloats) {
+  write(folder_, "embeddings", {0, 0, 0, 0}, "0,b.jpg,,,,list.txt,\n1,a.jpg,,,,list.txt,\n");
+  std::string bytes = npy({0, 0, 0, 0}).substr(0, 128);
+  bytes.replace(bytes.find("<f4"), 3, "<f2");
+  using namespace std::string_literals;
+  // 1, 0.0999755859375, -2, 65504
+  (void)folder_.write("embeddings.npy", bytes + "\x00\x3c\x66\x2e\x00\xc0\xff\x7b"s);
+  const std::vector<Packet> batches = serve(1);
+  ASSERT_EQ(batches.size(), 2U);
+  const Tensor expected = torch::tensor({{1.F, 0.0999755859375F}, {-2.F, 65504.F}});
+  EXPECT_TRUE(torch::equal(batches[0].get(field::embedding), expected.slice(0, 0, 1)));
+  EXPECT_TRUE(torch::equal(batches[1].get(field::embedding), expected.slice(0, 1, 2)));
+  (void)folder_.write("embeddings.npy", bytes + "short");
+  EXPECT_REFUSED(serve(), Fault::data, "is not a complete file of export.embeddings");
+}
+
 TEST_F(EmbeddedTest, ServesTheFilesOfOneRunInTheirOrder) {
   write(folder_, "embeddings", {9, 9, 1, 1}, "0,b.jpg,,,,list.txt,\n1,a.jpg,,,,list.txt,\n");
   const std::vector<Packet> batches = serve();

@@ -1,0 +1,167 @@
+"""The files in examples/cluster, as written: cluster_test.py SEAM SOURCE.
+
+Stand-ins for sbatch, srun, scontrol, the kubelet and Spark start them. All shards must be complete in the end and have the bytes of
+one process.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+from judge import WARDROBE, Judge
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
+JOB = WARDROBE + """
+[stage.decode]
+use = "image.decode"
+[stage.batch]
+use = "batch"
+size = 4
+[stage.pixels]
+use = "baseline.pixels"
+[stage.embeddings]
+use = "export.embeddings"
+[flow]
+main = "items -> decode -> batch -> pixels -> embeddings"
+[schedule]
+epochs = 1
+"""
+SPARK = '''
+import os
+class SparkSession:
+    class builder:
+        @staticmethod
+        def appName(name):
+            return SparkSession.builder
+        @staticmethod
+        def getOrCreate():
+            return SparkSession()
+    @property
+    def sparkContext(self):
+        return self
+    def parallelize(self, values, slices):
+        assert len(values) == slices
+        return Values(values)
+    def stop(self):
+        pass
+class Values(list):
+    def map(self, function):
+        return Values(function(one) for one in self)
+    def collect(self):
+        return list(self)
+'''
+
+judge = Judge()
+folder = judge.folder
+examples = pathlib.Path(sys.argv[2]).resolve() / "examples/cluster"
+(folder / "job.toml").write_text(JOB)
+tools = folder / "tools"
+tools.mkdir()
+
+
+def tool(name, text):
+    (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+    (tools / name).chmod(0o755)
+
+
+tool("srun", 'exec "$@"')
+tool("scontrol", 'echo "$@" >> scontrol.log')
+ENVIRONMENT = os.environ | {"PATH": f"{tools}:{judge.seam.parent}:{os.environ['PATH']}", "FILE": "job.toml"}
+
+
+def vectors(out):
+    """The rows of all parts in the order of one process: their numbers and vectors."""
+    rows = {}
+    for part in [folder / out] if (folder / out / "embeddings.csv").exists() else (folder / out).glob("part-*"):
+        numbers = [int(line.split(",")[-1]) for line in (part / "embeddings.csv").read_text().splitlines()[1:]]
+        data = (part / "embeddings.npy").read_bytes()[128:]
+        size = len(data) // max(1, len(numbers))
+        rows |= {number: data[i * size:(i + 1) * size] for i, number in enumerate(numbers)}
+    return sorted(rows.items())
+
+
+def complete(out, count):
+    listed = json.loads(judge.succeed("shards", out, "--json").stdout)
+    judge.check(f"{out} is complete", listed["complete"])
+    judge.check(f"shards in {out}", len(listed["shards"]), count)
+    judge.check(f"vectors in {out}", vectors(out) == whole)
+
+
+judge.run("job.toml", "whole")
+whole = vectors("whole")
+judge.check("images", len(whole), 56)
+
+# Slurm.
+script = (examples / "embed.sbatch").read_text()
+first, last = map(int, re.search(r"^#SBATCH --array=(\d+)-(\d+)$", script, re.MULTILINE).groups())
+
+
+def array_task(number, **variables):
+    slurm = {"SLURM_ARRAY_TASK_ID": f"{number}", "SLURM_ARRAY_TASK_MIN": f"{first}", "SLURM_ARRAY_TASK_MAX": f"{last}",
+             "SLURM_ARRAY_TASK_COUNT": f"{last - first + 1}", "SLURM_JOB_ID": f"{700 + number}", "SLURM_CPUS_PER_TASK": "1",
+             "OUT": "slurm", "SLURM_MEM_PER_NODE": "4096"}
+    return subprocess.Popen(["bash", examples / "embed.sbatch"], cwd=folder, env=ENVIRONMENT | slurm | variables,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+for task in range(first, last + 1):
+    job = array_task(task)
+    judge.check(f"task {task}: {job.communicate()}", job.returncode, 0)
+complete("slurm", last - first + 1)
+judge.check("no task was requeued", (folder / "scontrol.log").exists(), False)
+
+# A stopped task is requeued; schedulers_test.py shows that the signal gives this code.
+judge.holds("#SBATCH --signal=USR1@90" in script and "--stopped-code 99" in script, script)
+tool("srun", "exit 99")
+job = array_task(3)
+job.communicate()
+judge.check("exit code of a stopped task", job.returncode, 99)
+judge.check("scontrol", (folder / "scontrol.log").read_text(), "requeue 703\n")
+
+# Kubernetes.
+if yaml:
+    spec = yaml.safe_load((examples / "embed-job.yaml").read_text())["spec"]
+    container = spec["template"]["spec"]["containers"][0]
+    variables = {one["name"]: one["value"] for one in container["env"]}
+    judge.check("completions", variables["JOB_COMPLETIONS"], str(spec["completions"]))
+    arguments = [{"/job/embedded": "kubernetes"}.get(one, one) for one in container["args"]]
+    judge.check("the pipeline file", arguments[1].startswith("/opt/seam/share/seam/pipelines/"))
+    arguments[1] = "job.toml"
+    for index in range(spec["completions"]):
+        judge.succeed(*arguments, **variables, JOB_COMPLETION_INDEX=str(index))
+    complete("kubernetes", spec["completions"])
+    rules = {rule["action"]: rule["onExitCodes"]["values"] for rule in spec["podFailurePolicy"]["rules"] if "onExitCodes" in rule}
+    judge.check("exit codes that are not tried again", rules["FailIndex"], [3, 5, 6])
+
+# Spark.
+(tools / "pyspark").mkdir()
+(tools / "pyspark/__init__.py").touch()
+(tools / "pyspark/sql.py").write_text(SPARK)
+
+
+def spark(file, out):
+    return subprocess.run([sys.executable, examples / "embed_spark.py", file, out, "3"], cwd=folder, capture_output=True, text=True,
+                          check=False, env=ENVIRONMENT | {"PYTHONPATH": str(tools)})
+
+
+ran = spark("job.toml", "spark")
+judge.check(f"Spark: {ran.stderr}", ran.returncode, 0)
+complete("spark", 3)
+ran = spark("missing.toml", "spark")
+judge.holds(ran.returncode == 1 and "shard 2: exit code 2: " in ran.stderr, ran.stderr)
+
+# The images are made from the tarball of this version.
+version = re.search(r"project\(Seam VERSION ([0-9.]+)", (examples.parents[1] / "CMakeLists.txt").read_text())[1]
+for name, text in (("Containerfile", f"seam-{version}-linux-x86_64"), ("seam.def", f"seam-{version}-linux-x86_64.tar.gz"),
+                   ("embed-job.yaml", f"image: seam:{version}")):
+    judge.holds(text in (examples / name).read_text(), f"{name} lacks '{text}'")
+
+print(f"{last - first + 1} shards of Slurm, 3 of Spark" + ("" if yaml else "; Kubernetes is not tested without PyYAML"))
+judge.end()
