@@ -66,6 +66,7 @@ void take(std::vector<StageDraft>& stages, const Registry& registry, CheckedPipe
   }
   pipeline.devices = registry.devices();
   for (const PluginFile* file : registry.loaded()) pipeline.plugins.push_back(*file);
+  pipeline.watch_memory = registry.watch_memory();
 }
 
 /// Warns once about each prediction that is evaluated but not trained, at the first stage that
