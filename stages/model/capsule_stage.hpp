@@ -7,6 +7,7 @@
 ///                                                        predicted_category, embedding
 #pragma once
 
+#include <seam/category_outputs.hpp>
 #include <seam/module.hpp>
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace seam::stages {
 
-class CapsuleStage : public ModuleStage<nn::CapsuleNetwork> {
+class CapsuleStage : public ModuleStage<nn::CapsuleNetwork>, public CategoryOutputs {
  public:
   /// Which class capsules the embedding keeps while training.
   enum class TrainMask : std::uint8_t { automatic, anchor_category, own_category, none };
