@@ -146,9 +146,20 @@ void add_run(CommandParser& parser, RunArguments& run) {
         "part-I-of-N of --run-dir; auto: as a Slurm array or a Kubernetes Job specifies")
       ->needs(verb.get_option("--run-dir"))
       ->needs(file);
-  value(verb, "--trace", run.trace, "FILE", "write a timeline of all stages, for ui.perfetto.dev");
+  CLI::Option* headspace =
+      verb.add_flag("--headspace", run.headspace,
+                    "do not keep a run, but compare the images/s of its training flow with those "
+                    "of the model alone, which shows whether the input is the limit; takes half a "
+                    "minute")
+          ->needs(file);
+  for (const char* of_runs : {"--run-dir", "--json", "--timing"}) {
+    headspace->excludes(verb.get_option(of_runs));
+  }
+  value(verb, "--trace", run.trace, "FILE", "write a timeline of all stages, for ui.perfetto.dev")
+      ->excludes(headspace);
   verb.add_flag("--tensorboard", run.tensorboard,
-                "also write metrics and images for TensorBoard to the run folder");
+                "also write metrics and images for TensorBoard to the run folder")
+      ->excludes(headspace);
   value(verb, "--time-limit", run.time_limit, "TIME",
         "stop after this time and write a checkpoint, as on SIGTERM; such as 3h, 90m or "
         "1h30m")
@@ -159,7 +170,8 @@ void add_run(CommandParser& parser, RunArguments& run) {
                                        "1h30m, not " +
                                            text;
           },
-          ""));
+          ""))
+      ->excludes(headspace);
   value(verb, "--stopped-code", run.stopped_code, "N",
         "exit code of a run that stops on request, such as 99, on which job schedulers "
         "restart a job; default: 4")

@@ -232,6 +232,7 @@ ExitCode run_verb(RunArguments arguments) {
   keep_freed_memory();  // before there are other threads
   const std::optional<Shard> shard = take_shard(arguments);
   const Start start = start_of(arguments);
+  if (arguments.headspace) return headspace_verb(options_for(arguments, start, {}), arguments);
   StopSignals::block();  // the display has a thread
   StopState stop;
   const ColourUse colour = colour_of(arguments);
