@@ -1,4 +1,4 @@
-/// Runs of which no folder is left, for verbs that try a pipeline out.
+/// Runs that leave no folder, for verbs that try a pipeline out.
 #pragma once
 
 #include <filesystem>

@@ -73,28 +73,28 @@ class Stopwatch final : public CallListener {
   void called(const StageCall& call) override {
     if (call.stage != trainer_) return;
     const std::lock_guard lock(mutex_);
-    if (steps_ == 0) first_ = call.to;
-    last_ = call.to;
-    ++steps_;
+    ends_.push_back(call.to);
   }
 
   [[nodiscard]] StopState& flow() { return flow_; }
   [[nodiscard]] bool is_run_stopped() const {
     return run_ != nullptr && (run_->soon || run_->cancel);
   }
-  /// 0 if there were fewer than two steps.
-  [[nodiscard]] double steps_per_second() const {
+  /// `steps`: how many there were; the trainer's last call may be that of end(). 0 if there were
+  /// fewer than two.
+  [[nodiscard]] double steps_per_second(std::uint64_t steps) const {
     const std::lock_guard lock(mutex_);
-    const double seconds = std::chrono::duration<double>(last_ - first_).count();
-    return steps_ < 2 || seconds <= 0 ? 0 : static_cast<double>(steps_ - 1) / seconds;
+    if (steps < 2 || steps > ends_.size()) return 0;
+    const std::chrono::duration<double> seconds = ends_[steps - 1] - ends_.front();
+    return static_cast<double>(steps - 1) / seconds.count();
   }
 
  private:
-  static constexpr std::uint64_t least_steps = 4;
+  static constexpr std::size_t least_steps = 4;
 
   [[nodiscard]] bool is_time_up() const {
     const std::lock_guard lock(mutex_);
-    return steps_ >= least_steps && Clock::now() - first_ >= time_;
+    return ends_.size() >= least_steps && Clock::now() - ends_.front() >= time_;
   }
 
   std::string trainer_;
@@ -102,10 +102,8 @@ class Stopwatch final : public CallListener {
   const StopState* run_;
   StopState flow_;
   mutable std::mutex mutex_;
-  std::uint64_t steps_ = 0;
-  Clock::time_point first_;
-  Clock::time_point last_;
-  std::jthread watch_;  // last: ends before the members it uses
+  std::vector<Clock::time_point> ends_;  // of the trainer's calls
+  std::jthread watch_;                   // last: ends before the members it uses
 };
 
 std::int64_t rows_of(const Packet& packet) {
@@ -136,7 +134,7 @@ FlowSpec with_keeper(const FlowSpec& flow, const StepInput& input) {
   return with;
 }
 
-/// The step behind a source.
+/// The step after a source that repeats its input.
 FlowSpec step_alone(const FlowSpec& flow, const StepInput& input) {
   FlowSpec alone = flow;
   alone.nodes = {{input_name, {}, {}}};
@@ -157,6 +155,11 @@ const FlowNode* trainer_of(const FlowSpec& flow, const Stages& stages) {
     if (stages.at(node.stage)->description().trains) trainer = &node;
   }
   return trainer;
+}
+
+std::uint64_t steps_of(const FlowResult& result, const std::string& trainer) {
+  const auto count = std::ranges::find(result.stages, trainer, &StageCount::stage);
+  return count == result.stages.end() ? 0 : count->received;
 }
 
 /// Adds a stage to those of a run, until the end of its life.
@@ -227,7 +230,7 @@ FlowResult HeadspaceFlows::run(const FlowSpec& flow, Stages& stages, const FlowO
     const Guest guest(stages, std::make_unique<KeepFirst>(kept));
     Stopwatch stopwatch(trainer->stage, time_, options.stop);
     whole = timed(with_keeper(flow, input), stopwatch);
-    headspace.whole = stopwatch.steps_per_second();
+    headspace.whole = stopwatch.steps_per_second(steps_of(whole, trainer->stage));
   }
   if (whole.error || whole.cancelled) return whole;
   if (headspace.whole <= 0) {
@@ -242,7 +245,7 @@ FlowResult HeadspaceFlows::run(const FlowSpec& flow, Stages& stages, const FlowO
     Stopwatch stopwatch(trainer->stage, time_, options.stop);
     FlowResult alone = timed(step_alone(flow, input), stopwatch);
     if (alone.error || alone.cancelled) return alone;
-    headspace.alone = stopwatch.steps_per_second();
+    headspace.alone = stopwatch.steps_per_second(steps_of(alone, trainer->stage));
   }
   headspace.whole *= static_cast<double>(headspace.images);
   headspace.alone *= static_cast<double>(headspace.images);

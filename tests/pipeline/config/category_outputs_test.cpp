@@ -44,7 +44,7 @@ class Optimizer final : public Sink {
   void process(const Packet& /*packet*/, Context& /*context*/) override {}
 };
 
-/// The flows `train` and `evaluate` of a network, of which the test schedules some.
+/// A network in the flows `train` and `evaluate`, which the test schedules.
 class CategoryOutputsTest : public ::testing::Test {
  protected:
   CategoryOutputsTest() {

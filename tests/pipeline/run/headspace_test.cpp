@@ -64,7 +64,7 @@ class HeadspaceTest : public FlowTest {
 TEST_F(HeadspaceTest, RepeatsTheFirstBatchForTheStepAlone) {
   const FlowResult result = measure();
   ASSERT_FALSE(result.error) << result.error->full_message();
-  EXPECT_FALSE(result.cancelled) << "the time was up, but nobody stopped the run";
+  EXPECT_FALSE(result.cancelled) << "the time was up, but the user did not stop the run";
   ASSERT_TRUE(flows_.measured());
   const Headspace& measured = *flows_.measured();
   EXPECT_EQ(measured.maker, "slow");
@@ -102,7 +102,7 @@ TEST_F(HeadspaceTest, RejectsAStepThatSeveralStagesFeed) {
     (void)measure("count -> {slow, other} -> model -> adam");
     FAIL() << "it was measured";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("receives packets from slow and other"));
+    EXPECT_THAT(error.what(), HasSubstr("receives packets from slow, other"));
     EXPECT_EQ(error.fault(), Fault::configuration);
   }
 }
