@@ -149,9 +149,20 @@ void add_run(CommandParser& parser, RunArguments& run) {
   value(verb, "--mirror", run.mirror, "COMMAND",
         "copy each finished file of the run folder with this shell command, whose $1 is the file "
         "and $2 its name in the folder, such as 'rclone copyto \"$1\" \"remote:job/$2\"'");
-  value(verb, "--trace", run.trace, "FILE", "write a timeline of all stages, for ui.perfetto.dev");
+  CLI::Option* headspace =
+      verb.add_flag("--headspace", run.headspace,
+                    "do not keep a run, but compare the images/s of its training flow with those "
+                    "of the model alone, which shows whether the input is the limit; takes half a "
+                    "minute")
+          ->needs(file);
+  for (const char* of_runs : {"--run-dir", "--json", "--timing", "--mirror"}) {
+    headspace->excludes(verb.get_option(of_runs));
+  }
+  value(verb, "--trace", run.trace, "FILE", "write a timeline of all stages, for ui.perfetto.dev")
+      ->excludes(headspace);
   verb.add_flag("--tensorboard", run.tensorboard,
-                "also write metrics and images for TensorBoard to the run folder");
+                "also write metrics and images for TensorBoard to the run folder")
+      ->excludes(headspace);
   value(verb, "--time-limit", run.time_limit, "TIME",
         "stop after this time and write a checkpoint, as on SIGTERM; such as 3h, 90m or "
         "1h30m")
@@ -162,7 +173,8 @@ void add_run(CommandParser& parser, RunArguments& run) {
                                        "1h30m, not " +
                                            text;
           },
-          ""));
+          ""))
+      ->excludes(headspace);
   value(verb, "--stopped-code", run.stopped_code, "N",
         "exit code of a run that stops on request, such as 99, on which job schedulers "
         "restart a job; default: 4")

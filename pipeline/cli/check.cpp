@@ -121,7 +121,9 @@ ExitCode check_verb(const CheckArguments& arguments) {
   const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
   for (const std::string& file : arguments.files) {
     const LoadOptions options = check_options(file, arguments, deep ? nullptr : descriptions.get());
-    PreparedRun prepared = prepare_run(options, std::nullopt);
+    LoadOptions to_prepare = options;
+    if (arguments.deep) to_prepare.count_categories = deep->count_categories();
+    PreparedRun prepared = prepare_run(std::move(to_prepare), std::nullopt);
     LoadResult& loaded = prepared.loaded;
     std::size_t choices = 0;
     std::size_t runs = 0;

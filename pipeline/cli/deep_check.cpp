@@ -1,7 +1,6 @@
 #include "pipeline/cli/deep_check.hpp"
 
 #include <fmt/format.h>
-#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp is POSIX, not in <cstdlib>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -15,41 +14,14 @@
 
 #include "pipeline/cli/data_flows.hpp"
 #include "pipeline/cli/loading.hpp"
+#include "pipeline/cli/trial.hpp"
 #include "pipeline/run/clock.hpp"
-#include "pipeline/run/data_files.hpp"
 #include "pipeline/run/run.hpp"
 #include "pipeline/text/count.hpp"
 #include "pipeline/text/json.hpp"
 
 namespace seam::host {
 namespace {
-
-/// A temporary folder for the run; the destructor removes it.
-class ScratchFolder final {
- public:
-  ScratchFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "seam-check-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-      throw Error("cannot create a folder in '" + std::filesystem::temp_directory_path().string() +
-                      "'; set TMPDIR to a writable folder",
-                  Fault::data);
-    }
-    path_ = pattern;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ScratchFolder(ScratchFolder&&) = delete;
-  ScratchFolder& operator=(ScratchFolder&&) = delete;
-
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// Packets that were prepared for the batches, such as decoded images.
 std::uint64_t prepared_packets(const RunSummary& summary) {
@@ -75,17 +47,6 @@ std::string cost_text(const RunSummary& summary) {
     text += fmt::format("; on_error = \"skip\" skipped {}", packets_text(summary.skipped_packets));
   }
   return text;
-}
-
-RunOptions trial_options(const CheckedPipeline& pipeline, const ScratchFolder& folder, int threads,
-                         StopState& stop) {
-  RunOptions options;
-  options.run_directory = folder.path() / "run";
-  options.threads = threads;
-  options.numerics = numerics_for(pipeline);
-  obey_numerics(options.numerics);
-  options.stop = &stop;
-  return options;
 }
 
 /// Prints each unusable image once, as "data/a.jpg:3: it is not a picture (in decode)".
@@ -117,14 +78,10 @@ ExitCode DeepCheck::check(const std::string& file, CheckedPipeline& pipeline, in
   if (!pipeline.missing_data.empty()) {
     return report_error(missing_data_error("--deep cannot open the stages", pipeline.missing_data));
   }
-  if (const auto outside = written_elsewhere(pipeline)) {
-    return report_error(
-        Error(fmt::format("--deep does not run stage '{}' ({}), which may write to '{}'; for "
-                          "the check, use a path relative to the run folder: "
-                          "--set {}=check",
-                          outside->stage, pipeline.stages.at(outside->stage)->type(), outside->path,
-                          outside->key),
-              Fault::configuration));
+  try {
+    refuse_writing_elsewhere(pipeline, "--deep");
+  } catch (const Error& error) {
+    return report_error(error);
   }
   const ScratchFolder folder;
   pipeline.spec.schedule.epochs = 1;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "pipeline/config/load.hpp"
+#include "pipeline/run/counted_categories.hpp"
 #include "pipeline/run/display.hpp"
 #include "pipeline/run/exit_code.hpp"
 #include "pipeline/run/stop_signals.hpp"
@@ -19,6 +20,8 @@ class DeepCheck final {
  public:
   DeepCheck();
 
+  /// For loading the pipeline that check() runs.
+  [[nodiscard]] CategoryCount count_categories() const { return category_count(nullptr, &stop_); }
   /// Changes `pipeline`'s schedule. Prints the errors, or the time and memory needed; returns the
   /// exit code of the run.
   ExitCode check(const std::string& file, CheckedPipeline& pipeline, int threads);

@@ -15,6 +15,7 @@
 #include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/run_folder.hpp"
+#include "pipeline/run/counted_categories.hpp"
 #include "pipeline/run/evaluation.hpp"
 #include "pipeline/run/freed_memory.hpp"
 #include "pipeline/run/from_run.hpp"
@@ -60,7 +61,7 @@ std::vector<std::string> overrides_of(const RunArguments& arguments) {
   return overrides;
 }
 
-LoadOptions options_for(const RunArguments& arguments, Start start) {
+LoadOptions options_for(const RunArguments& arguments, Start start, CategoryCount count) {
   LoadOptions options;
   if (!arguments.evaluate.empty()) {
     options = earlier_run_options(arguments.evaluate, arguments.plugin_paths);
@@ -78,6 +79,7 @@ LoadOptions options_for(const RunArguments& arguments, Start start) {
     if (arguments.tensorboard) options.event_file = EventFileUse::always;
   }
   options.environment = process_environment();
+  options.count_categories = std::move(count);
   return options;
 }
 
@@ -230,7 +232,7 @@ ExitCode run_verb(RunArguments arguments) {
   keep_freed_memory();  // before there are other threads
   const std::optional<Shard> shard = take_shard(arguments);
   const Start start = start_of(arguments);
-  LoadOptions to_load = options_for(arguments, start);
+  if (arguments.headspace) return headspace_verb(options_for(arguments, start, {}), arguments);
   StopSignals::block();  // the display has a thread
   StopState stop;
   const ColourUse colour = colour_of(arguments);
@@ -246,6 +248,8 @@ ExitCode run_verb(RunArguments arguments) {
         // for it. Files are written completely or not at all, so none is left incomplete.
         end_program(arguments.stopped_code);
       });
+  const CategoryCount count = category_count(&display, &stop);
+  LoadOptions to_load = options_for(arguments, start, count);
   PreparedRun prepared = prepare_run(to_load, arguments.threads);
   const bool evaluates = !arguments.evaluate.empty();
   if (!evaluates || !prepared.loaded.pipeline) report_problems(prepared.loaded.problems);
@@ -268,7 +272,7 @@ ExitCode run_verb(RunArguments arguments) {
     options.from = arguments.from;
     options.before = &*before;
   } else if (start == Start::resume && arguments.resume_if_present) {
-    const auto asked = other_spec(options_for(arguments, Start::fresh), prepared.threads);
+    const auto asked = other_spec(options_for(arguments, Start::fresh, count), prepared.threads);
     if (!asked) return ExitCode::configuration;
     refuse_other_pipeline(prepared.loaded.pipeline->spec, *asked, arguments, display);
   }

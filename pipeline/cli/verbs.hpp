@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pipeline/cli/help.hpp"
+#include "pipeline/config/load.hpp"
 #include "pipeline/run/exit_code.hpp"
 
 namespace seam::host {
@@ -30,6 +31,7 @@ struct RunArguments {
   bool resume_if_present = false;  ///< the run in `run_directory`, if it holds one
   std::string shard;            ///< "1/3" or "auto", in a folder in `run_directory`; may be empty
   std::string mirror;           ///< a command for the run's files; empty: none
+  bool headspace = false;       ///< only compare the training flow with its step alone
   std::string trace;            ///< empty: none
   std::string colour = "auto";  ///< or "always", "never"
   bool timing = false;          ///< times of all stages at the end
@@ -39,6 +41,8 @@ struct RunArguments {
   bool json = false;  ///< print progress as JSON
 };
 ExitCode run_verb(RunArguments arguments);
+/// The same with `headspace`. Throws seam::Error (configuration) if no scheduled flow trains.
+ExitCode headspace_verb(LoadOptions to_load, const RunArguments& arguments);
 
 /// Runs a pipeline file once for each combination of parameter values.
 struct SweepArguments {

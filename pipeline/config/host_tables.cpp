@@ -149,7 +149,8 @@ HostTable chosen_table(ChosenSpec& chosen) {
 }
 
 HostTable stage_table(StageSpec& stage) {
-  auto& [name, use, like, place, values, references, on_error, retries, concurrency] = stage;
+  auto& [name, use, like, place, values, from_fields, references, on_error, retries, concurrency] =
+      stage;
   HostTable table("[stage.NAME]", "A stage: a name of your choice, and its type.");
   table.key("use", use, "the stage's type, `FAMILY.NAME`; `seam plugins` lists them");
   table.is_required();

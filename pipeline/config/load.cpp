@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "pipeline/config/category_outputs.hpp"
 #include "pipeline/config/fields.hpp"
 #include "pipeline/config/findings.hpp"
 #include "pipeline/config/flows.hpp"
@@ -65,6 +66,7 @@ void take(std::vector<StageDraft>& stages, const Registry& registry, CheckedPipe
     pipeline.stages.emplace(stage.spec.name, std::move(stage.runner));
   }
   pipeline.devices = registry.devices();
+  pipeline.watch_memory = registry.watch_memory();
   for (const PluginFile* file : registry.loaded()) pipeline.plugins.push_back(*file);
 }
 
@@ -128,12 +130,24 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
     check_use(*tree, own_stages, stages, spec.flows, findings);
     check_path_use(*tree, own_stages, spec.flows, findings);
   }
+  spec.schedule = read_schedule(*tree, own, known, findings);
   const auto set_values = [&](StageDraft& stage, const Values& values) {
     configure_again(stage, values, registry, options.descriptions, findings);
   };
-  set_sizes(spec.flows, stages, set_values, findings);
+  if (options.count_categories && !findings.has_errors()) {
+    const auto make = [&](const StageDraft& data) {
+      std::unique_ptr<StageRunner> runner = registry.make(data.spec.use, data.spec.name);
+      runner->configure(data.spec.values);
+      return runner;
+    };
+    set_classes(spec, stages, make, options.count_categories, set_values);
+  }
+  const auto set_size = [&](StageDraft& stage, const Values& values) {
+    for (const auto& [parameter, size] : values) stage.spec.from_fields.insert(parameter);
+    set_values(stage, values);
+  };
+  set_sizes(spec.flows, stages, set_size, findings);
   for (const FlowSpec& flow : spec.flows) check_fields(flow, stages, findings);
-  spec.schedule = read_schedule(*tree, own, known, findings);
   check_tensorboard(*tree, known, findings);
   settle_kept_metric(*tree, stages, spec.flows, spec.schedule, findings);
   if (findings.has_errors()) return std::nullopt;

@@ -26,6 +26,7 @@ struct CheckedPipeline {
   std::map<std::string, std::unique_ptr<StageRunner>> stages;  ///< by name, references bound
   std::vector<PluginFile> plugins;  ///< whose code is loaded, for the run's records
   DeviceList devices = nullptr;     ///< devices of their LibTorch; null: they do not use LibTorch
+  MemoryWatch watch_memory = nullptr;  ///< of their LibTorch, likewise
   /// One sentence for each folder without which a run on this machine would fail; `problems`
   /// contains the warnings.
   std::vector<std::string> missing_data;
@@ -50,6 +51,10 @@ enum class EventFileUse : std::uint8_t {
   always,  ///< even if the pipeline file does not enable it
 };
 
+/// Opens a data set to count the category names that it provides, and closes it; 0 if there are
+/// none or the data set cannot be opened. Never throws.
+using CategoryCount = std::function<std::int64_t(StageRunner& data)>;
+
 struct LoadOptions {
   std::filesystem::path file;
   std::vector<std::string> variants;                   ///< --variant, laid over in this order
@@ -64,6 +69,9 @@ struct LoadOptions {
   /// Cached stage descriptions, for callers that only check: a plugin is loaded only if its
   /// description is not cached, and the stages cannot be run. Null: load all plugins.
   DescriptionCache* descriptions = nullptr;
+  /// Counts the categories of a data set, for networks whose `classes` the file omits; for callers
+  /// that run the pipeline. None: the networks have their default.
+  CategoryCount count_categories;
   /// Searched instead of SEAM_PLUGIN_PATH and the program's own folder.
   std::optional<std::vector<SearchEntry>> search_path;
   /// The plugins of the resumed run; their stages are taken from them, all others from the search

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,8 @@ struct StageSpec {
   std::string use;
   std::string like;  ///< stage from which unset keys are taken (`like`); empty: none
   Place place;
-  std::map<std::string, Value> values;            ///< parameters the file sets, checked
+  std::map<std::string, Value> values;  ///< parameters the file sets, checked
+  std::set<std::string> from_fields;    ///< those of `values` that are sizes of arriving fields
   std::map<std::string, std::string> references;  ///< reference parameter -> stage name
   OnError on_error = OnError::fail;
   int retries = 0;                 ///< for OnError::retry

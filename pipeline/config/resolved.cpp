@@ -4,6 +4,7 @@
 
 #include <seam/declaration.hpp>
 
+#include "pipeline/config/category_outputs.hpp"
 #include "pipeline/config/host_tables.hpp"
 
 namespace seam::host {
@@ -17,9 +18,15 @@ std::string parameter_line(const ParameterInfo& parameter, const Description& de
   }
   // A value that is read again is set. It would override another preset, or be rejected if the run
   // is evaluated with other values: a default that depends on them is a comment, and a value that
-  // was set is written even if it equals the default.
-  const bool depends = parameter.only_with || !parameter.preset_defaults.empty();
+  // was set is written even if it equals the default. A size that follows from fields is a comment:
+  // with other fields, it is a different one.
+  const bool depends = parameter.only_with || !parameter.preset_defaults.empty() ||
+                       counts_categories(parameter, description);
   const auto set = spec.values.find(parameter.name);
+  if (spec.from_fields.contains(parameter.name)) {
+    return fmt::format("# {} = {}  # from the fields that arrive\n", parameter.name,
+                       written(set->second));
+  }
   if (set != spec.values.end() && (depends || !parameter.default_value ||
                                    written(*parameter.default_value) != written(set->second))) {
     return fmt::format("{} = {}\n", parameter.name, written(set->second));

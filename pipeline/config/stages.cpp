@@ -293,6 +293,12 @@ class StageReader {
     return true;
   }
 
+  /// Whether --set sets the parameter.
+  static bool is_override(const StageDraft& draft, const std::string& parameter) {
+    const auto place = draft.value_places.find(parameter);
+    return place != draft.value_places.end() && place->second.file == "--set";
+  }
+
   /// Whether the values are known on which the parameter's effect depends.
   static bool knows_effect(const ParameterInfo& parameter, const StageDraft& draft) {
     const auto is_faulty = [&](const std::string& name) { return draft.faulty.contains(name); };
@@ -302,8 +308,9 @@ class StageReader {
         [&](const ParameterInfo& other) { return other.is_preset && is_faulty(other.name); });
   }
 
-  /// Reports the parameters that the values of others leave without an effect; drops those that
-  /// `like` took from another stage, for which they may have one.
+  /// Reports the parameters that the values of others leave without an effect. Drops those that
+  /// `like` took from another stage, for which they may have one, and those of the file whose
+  /// condition --set changes: it cannot remove them.
   void check_effects(StageDraft& draft) {
     const Description& description = draft.runner->description();
     for (const ParameterInfo& parameter : description.parameters) {
@@ -311,7 +318,9 @@ class StageReader {
       if (place == draft.value_places.end() || !knows_effect(parameter, draft)) continue;
       const auto problem = without_effect(parameter, description, draft.spec.values);
       if (!problem) continue;
-      if (draft.inherited.contains(parameter.name)) {
+      if (draft.inherited.contains(parameter.name) ||
+          (parameter.only_with && is_override(draft, parameter.only_with->parameter) &&
+           !is_override(draft, parameter.name))) {
         draft.spec.values.erase(parameter.name);
         draft.value_places.erase(place);
       } else {

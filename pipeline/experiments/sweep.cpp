@@ -91,9 +91,8 @@ SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec, const Vari
   std::optional<RandomSearch> random;
   if (plan.random) random = {*plan.random, plan.random_seed};
   const std::vector<Axis> axes = parse_axes(plan.over, variants);
-  Roles roles = roles_of({});
-  if (random) roles = roles_with(plan_runs(axes, RandomSearch{1, plan.random_seed}, roles).front());
-  const std::vector<PlannedRun> all = plan_runs(axes, random, roles);
+  const std::vector<PlannedRun> all =
+      random ? draw_runs(axes, *random, roles_with) : plan_runs(axes, random, roles_of({}));
   for (std::size_t at = 0; at < all.size(); ++at) {
     if (request.shard.has(at, 1)) plan.runs.push_back(all[at]);
   }

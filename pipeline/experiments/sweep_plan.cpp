@@ -9,6 +9,8 @@
 #include <numeric>
 #include <set>
 
+#include "pipeline/config/stages.hpp"
+#include "pipeline/config/variants.hpp"
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/text/json.hpp"
@@ -145,6 +147,18 @@ PlannedRun planned(const std::vector<const Axis*>& axes, const std::vector<std::
   return run;
 }
 
+/// The settings that decide which stages a run has, and with them the roles of its parameters.
+std::vector<std::pair<std::string, std::string>> choice_of_stages(const PlannedRun& run) {
+  std::vector<std::pair<std::string, std::string>> choice;
+  for (const auto& setting : run.settings) {
+    const std::string& key = setting.first;
+    if (is_variant_key(key) || key.ends_with(".use") || key.ends_with(".like")) {
+      choice.push_back(setting);
+    }
+  }
+  return choice;
+}
+
 void make_names_differ(std::vector<PlannedRun>& runs) {
   std::set<std::string> seen;
   for (PlannedRun& run : runs) {
@@ -201,6 +215,22 @@ std::vector<PlannedRun> plan_runs(const std::vector<Axis>& axes,
   }
   make_names_differ(runs);
   return runs;
+}
+
+std::vector<PlannedRun> draw_runs(const std::vector<Axis>& axes, const RandomSearch& random,
+                                  const std::function<Roles(const PlannedRun&)>& roles_with) {
+  Roles::Texts roles = roles_of({}).texts();
+  std::set<std::vector<std::pair<std::string, std::string>>> known;
+  for (;;) {  // which keys are replicates decides which runs are drawn, which may have other stages
+    std::vector<PlannedRun> runs = plan_runs(axes, random, Roles(roles));
+    const std::size_t before = roles.size();
+    for (const PlannedRun& run : runs) {
+      if (!known.insert(choice_of_stages(run)).second) continue;
+      const Roles more = roles_with(run);
+      roles.insert(more.texts().begin(), more.texts().end());
+    }
+    if (roles.size() == before) return runs;
+  }
 }
 
 bool is_sweep_folder(const fs::path& folder) {

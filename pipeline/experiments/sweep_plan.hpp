@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,6 +39,11 @@ struct RandomSearch {
 /// folds. Throws seam::Error (configuration) if there are too many, or fewer than to be drawn.
 std::vector<PlannedRun> plan_runs(const std::vector<Axis>& axes,
                                   const std::optional<RandomSearch>& random, const Roles& roles);
+
+/// The same with random search. `roles_with` returns the roles in one of the runs; those of all
+/// drawn runs count.
+std::vector<PlannedRun> draw_runs(const std::vector<Axis>& axes, const RandomSearch& random,
+                                  const std::function<Roles(const PlannedRun&)>& roles_with);
 
 struct SweepPlan {
   std::string name;               ///< the pipeline's

@@ -50,9 +50,13 @@ LoadOptions earlier_run_options(const std::filesystem::path& run_directory,
   return options;
 }
 
+std::unique_ptr<FlowRunner> flow_engine(int threads) {
+  return std::make_unique<EngineFlows>(threads);
+}
+
 RunSummary run_pipeline(CheckedPipeline& pipeline, const RunOptions& options, Display& display) {
-  EngineFlows flows(options.threads);
-  return run_pipeline(pipeline, options, display, flows);
+  const std::unique_ptr<FlowRunner> flows = flow_engine(options.threads);
+  return run_pipeline(pipeline, options, display, *flows);
 }
 
 }  // namespace seam::host

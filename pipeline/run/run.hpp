@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,6 +60,8 @@ struct RunOptions {
 /// Never throws because of a user, a stage or a disk: these errors are in the summary. Stages are
 /// closed when it returns.
 RunSummary run_pipeline(CheckedPipeline& pipeline, const RunOptions& options, Display& display);
+/// The engine that it runs flows with.
+[[nodiscard]] std::unique_ptr<FlowRunner> flow_engine(int threads);
 /// The same with a different engine.
 RunSummary run_pipeline(CheckedPipeline& pipeline, const RunOptions& options, Display& display,
                         FlowRunner& flows);

@@ -26,7 +26,11 @@ void Capsnet::declare(Declaration& d) {
       "The capsule network of Sabour et al. (2017): a convolution, primary capsules, and dynamic "
       "routing to one capsule per class, whose length shows how much of the class is in the image. "
       "Each primary capsule has its own weights, so all images must have the same size.");
-  d.parameter("classes", options_.classes, "class capsules: one per category").range(1, 100000);
+  d.parameter("classes", options_.classes,
+              "class capsules: one per category. If the file omits it, a run that trains takes the "
+              "number of categories that the training data names")
+      .range(1, 100000);
+  d.offers<CategoryOutputs>(*this);
   d.parameter("channels", options_.channels, "number of input channels: 1 (luminance) or 3")
       .range(1, 3);
   d.parameter("image_height", options_.images.height,

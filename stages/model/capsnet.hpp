@@ -6,6 +6,7 @@
 /// loss.margin, with a decoder (model.dense_decoder) and loss.reconstruction.
 #pragma once
 
+#include <seam/category_outputs.hpp>
 #include <seam/module.hpp>
 
 #include <cstdint>
@@ -17,7 +18,8 @@
 
 namespace seam::stages {
 
-class Capsnet final : public RoutedStage<ClassifierStage<nn::CapsuleNetwork>> {
+class Capsnet final : public RoutedStage<ClassifierStage<nn::CapsuleNetwork>>,
+                      public CategoryOutputs {
  public:
   static constexpr std::string_view name = "model.capsnet";
 

@@ -84,7 +84,11 @@ void CapsuleStage::require_capsule_for_each_category() const {
 }
 
 void CapsuleStage::declare_sizes(Declaration& d) {
-  d.parameter("classes", options_.classes, "class capsules: one per category").range(1, 100000);
+  d.parameter("classes", options_.classes,
+              "class capsules: one per category. If the file omits it, a run that trains takes the "
+              "number of categories that the training data names")
+      .range(1, 100000);
+  d.offers<CategoryOutputs>(*this);
   d.parameter("width", options_.width, "channels of the first convolution").range(1, 4096);
   d.parameter("primary_channels", options_.primary_channels,
               "channels of the last convolution, a multiple of capsule_size")

@@ -7,6 +7,7 @@
 ///                                                        predicted_category, embedding
 #pragma once
 
+#include <seam/category_outputs.hpp>
 #include <seam/module.hpp>
 
 #include <cstdint>
@@ -18,7 +19,8 @@
 
 namespace seam::stages {
 
-class CapsuleStage : public RoutedStage<ClassifierStage<nn::CapsuleNetwork>> {
+class CapsuleStage : public RoutedStage<ClassifierStage<nn::CapsuleNetwork>>,
+                     public CategoryOutputs {
  public:
   /// Which class capsules the embedding keeps while training.
   enum class TrainMask : std::uint8_t { automatic, anchor_category, own_category, none };

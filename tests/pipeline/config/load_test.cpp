@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "pipeline/config/parameters.hpp"
 #include "tests/pipeline/config/load_fixture.hpp"
 
 namespace seam::host {
@@ -203,8 +204,35 @@ TEST_F(Load, ASizeThatTheFileOmitsIsThatOfTheFieldThatArrives) {
   EXPECT_EQ(stage(pipeline, "wide").values.at("width"), Value{std::int64_t{64}});
   EXPECT_EQ(stage(pipeline, "wider").values.at("width"), Value{std::int64_t{128}});
   EXPECT_EQ(pipeline.stages.at("wider")->description().provides.at(0).contract, "f32[N,256]");
-  EXPECT_THAT(pipeline.spec.resolved, HasSubstr("width = 128\n")) << "a resumed run keeps it";
-  loaded(pipeline.spec.resolved);
+  EXPECT_THAT(pipeline.spec.resolved, HasSubstr("\n# width = 128  # from the fields that arrive\n"))
+      << "the file does not set it: with other fields it is a different one";
+  EXPECT_FALSE(parameters_of(pipeline.spec.resolved, "a run").contains("stage.wider.width"))
+      << "`--from` and twins compare what the files set";
+  EXPECT_EQ(stage(loaded(pipeline.spec.resolved), "wider").values.at("width"),
+            Value{std::int64_t{128}});
+  EXPECT_EQ(stage(loaded(projected, {"stage.wide.width=64"}), "wide").from_fields.size(), 0U);
+}
+
+const std::string blurred = R"([stage.numbers]
+use = "fixture.numbers"
+[stage.blur]
+use = "fixture.blur"
+sharpness = 0.7
+[flow]
+main = "numbers -> blur"
+)";
+
+TEST_F(Load, AnOverrideMayTakeTheEffectOfAValueOfTheFile) {
+  EXPECT_EQ(stage(loaded(blurred, {"stage.blur.mode=cubic"}), "blur").values.at("sharpness"),
+            Value{0.7});
+  const CheckedPipeline nearest = loaded(blurred, {"stage.blur.mode=nearest"});
+  EXPECT_FALSE(stage(nearest, "blur").values.contains("sharpness")) << "--set cannot remove it";
+  EXPECT_THAT(nearest.spec.resolved, HasSubstr("# sharpness: not set\n"));
+}
+
+TEST_F(Load, AnOverrideWithoutAnEffectIsRejected) {
+  EXPECT_THAT(codes(load(blurred, {"stage.blur.mode=nearest", "stage.blur.sharpness=0.9"})),
+              ElementsAre("no-effect"));
 }
 
 TEST_F(Load, ASizeIsKnownWhateverTheOrderOfStagesAndFlows) {

@@ -72,6 +72,21 @@ TEST(SweepPlan, GoesThroughWhatStagesDeclareAsReplicates) {
       << "the stage declares no role for it";
 }
 
+TEST(SweepPlan, RolesAreThoseOfAllDrawnRuns) {
+  const std::vector<Axis> axes =
+      parse_axes({"stage.items.use=plain,parted", "stage.items.part=0..2"});
+  std::vector<std::string> asked;
+  const std::vector<PlannedRun> runs =
+      draw_runs(axes, RandomSearch{2, 0}, [&](const PlannedRun& run) {
+        const std::string use = run.settings[0].second;
+        asked.push_back(use);
+        return use == "parted" ? Roles(Roles::Texts{{"stage.items.part", "replicate"}}) : Roles();
+      });
+  EXPECT_EQ(runs.size(), 6U) << "all parts of both";
+  EXPECT_THAT(asked, ::testing::UnorderedElementsAre("plain", "parted"))
+      << "once for each choice of stages";
+}
+
 TEST(SweepPlan, RangesReachBothEnds) {
   std::set<std::string> seen;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {

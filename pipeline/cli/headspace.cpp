@@ -1,0 +1,71 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "pipeline/cli/loading.hpp"
+#include "pipeline/cli/trial.hpp"
+#include "pipeline/cli/verbs.hpp"
+#include "pipeline/run/counted_categories.hpp"
+#include "pipeline/run/headspace.hpp"
+#include "pipeline/run/stop_signals.hpp"
+
+namespace seam::host {
+namespace {
+
+constexpr std::chrono::seconds measured_time{10};
+
+/// The first scheduled flow that trains. Throws seam::Error (configuration) if there is none.
+std::string training_flow(const CheckedPipeline& pipeline) {
+  for (const std::string& flow : scheduled_flows(pipeline.spec.schedule)) {
+    if (trains(pipeline, flow_named(pipeline.spec, flow))) return flow;
+  }
+  throw Error("--headspace measures a training step, but no scheduled flow of '" +
+                  pipeline.spec.file + "' trains",
+              Fault::configuration);
+}
+
+}  // namespace
+
+ExitCode headspace_verb(LoadOptions to_load, const RunArguments& arguments) {
+  StopState stop;
+  const StopSignals signals(
+      stop, std::nullopt, static_cast<int>(ExitCode::cancelled), [](StopNotice /*notice*/) {},
+      [] {});
+  std::ostringstream tables;  // not shown: those of a few seconds mean nothing
+  Display display(tables, std::cerr, Display::Style::quiet);
+  to_load.count_categories = category_count(&display, &stop);
+  PreparedRun prepared = prepare_run(std::move(to_load), arguments.threads);
+  report_problems(prepared.loaded.problems);
+  if (!prepared.loaded.pipeline) return ExitCode::configuration;
+  CheckedPipeline& pipeline = *prepared.loaded.pipeline;
+  if (!pipeline.missing_data.empty()) {
+    return report_error(
+        missing_data_error("--headspace cannot open the stages", pipeline.missing_data));
+  }
+  refuse_writing_elsewhere(pipeline, "--headspace");
+  const std::string flow = training_flow(pipeline);
+  // Of the schedule, only the number of epochs remains: rates may depend on it.
+  ScheduleSpec schedule;
+  schedule.epochs = pipeline.spec.schedule.epochs;
+  schedule.before = {flow};
+  (void)step_input(flow_named(pipeline.spec, flow),
+                   pipeline.stages);  // reported before the data is read
+  pipeline.spec.schedule = schedule;
+  pipeline.spec.tensorboard.reset();
+
+  const ScratchFolder folder;
+  RunOptions options = trial_options(pipeline, folder, prepared.threads, stop);
+  options.extent = Extent::first_batch;  // as in a check: no checkpoints
+  const std::unique_ptr<FlowRunner> engine = flow_engine(prepared.threads);
+  HeadspaceFlows flows(*engine, measured_time);
+  const RunSummary summary = run_pipeline(pipeline, options, display, flows);
+  if (summary.error) return report_error(*summary.error);
+  if (flows.measured()) std::cout << to_text(*flows.measured()) << std::flush;
+  return summary.code;
+}
+
+}  // namespace seam::host

@@ -1,0 +1,135 @@
+/// The speed of a training flow and of its step alone, with stages that take known times.
+#include "pipeline/run/headspace.hpp"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "pipeline/run/run.hpp"
+#include "tests/pipeline/graph/flow_fixture.hpp"
+
+namespace seam::host {
+namespace headspace_test {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using namespace std::chrono_literals;
+
+/// The optimizer: notes what arrives.
+class Adam final : public Sink {
+ public:
+  explicit Adam(std::multiset<std::int64_t>& arrived) : arrived_(arrived) {}
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.trains();
+  }
+  void process(const Packet& packet, Context& /*context*/) override {
+    std::this_thread::sleep_for(2ms);
+    arrived_.insert(packet.get(number));
+  }
+  [[nodiscard]] bool on_compute_thread() const override { return true; }
+
+ private:
+  std::multiset<std::int64_t>& arrived_;
+};
+
+class HeadspaceTest : public FlowTest {
+ protected:
+  HeadspaceTest() {
+    add<Count>("count", 1'000'000);
+    add<Call<Transform>>("slow", [this](Packet&, Context&) { std::this_thread::sleep_for(wait_); });
+    add<Call<Transform>>(
+        "model", [](Packet&, Context&) {}, true);
+    add<Adam>("adam", arrived_);
+    add<Keep>("keep", kept_);
+  }
+  FlowResult measure(const std::string& flow = "count -> slow -> model -> adam") {
+    options_.run.services = &services_;
+    const FlowSpec spec = flow_of(flow);
+    return flows_.run(spec, stages_, options_);
+  }
+
+  std::chrono::milliseconds wait_ = 20ms;
+  std::multiset<std::int64_t> arrived_;
+  std::unique_ptr<FlowRunner> engine_ = flow_engine(2);
+  HeadspaceFlows flows_{*engine_, 300ms};
+};
+
+TEST_F(HeadspaceTest, RepeatsTheFirstBatchForTheStepAlone) {
+  const FlowResult result = measure();
+  ASSERT_FALSE(result.error) << result.error->full_message();
+  EXPECT_FALSE(result.cancelled) << "the time was up, but the user did not stop the run";
+  ASSERT_TRUE(flows_.measured());
+  const Headspace& measured = *flows_.measured();
+  EXPECT_EQ(measured.maker, "slow");
+  EXPECT_THAT(measured.step, ElementsAre("model", "adam"));
+  EXPECT_EQ(arrived_.count(1), 1U);
+  EXPECT_GT(arrived_.count(0), 50U) << "alone";
+  EXPECT_GT(measured.alone, 3 * measured.whole) << "2 ms instead of 20 for each";
+  EXPECT_LT(measured.whole, 50);
+  EXPECT_THAT(to_text(measured), HasSubstr("The input is the limit"));
+  EXPECT_THAT(stages_, Not(Contains(::testing::Key("the repeated batch"))));
+  for (const StageCount& count : result.stages) EXPECT_TRUE(stages_.contains(count.stage));
+}
+
+TEST(Headspace, IsATableWithAConclusion) {
+  EXPECT_EQ(to_text({"train", "batch", {"model", "adam"}, 96, 950, 1000}),
+            "flow train, batches of 96 from batch  images/s\n"
+            "the whole flow                             950\n"
+            "model -> adam alone                       1000\n"
+            "The step is the limit: faster input would hardly help.\n");
+  EXPECT_THAT(to_text({"train", "batch", {"model", "adam"}, 96, 400, 1000}),
+              HasSubstr("The input is the limit: if the stages up to 'batch' were faster, the flow "
+                        "could be up to 2.5 times as fast."));
+}
+
+TEST_F(HeadspaceTest, RunsOtherFlowsAsUsual) {
+  add<Count>("few", 3);
+  EXPECT_EQ(measure("few -> model -> keep").stages.size(), 3U);
+  EXPECT_EQ(numbers(kept_), up_to(3));
+  EXPECT_FALSE(flows_.measured());
+}
+
+TEST_F(HeadspaceTest, RejectsAStepThatSeveralStagesFeed) {
+  add<Call<Transform>>("other", [](Packet&, Context&) {});
+  try {
+    (void)measure("count -> {slow, other} -> model -> adam");
+    FAIL() << "it was measured";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("receives packets from slow, other"));
+    EXPECT_EQ(error.fault(), Fault::configuration);
+  }
+}
+
+TEST_F(HeadspaceTest, RejectsAFlowOfOneBatch) {
+  add<Count>("one", 1);
+  EXPECT_THROW((void)measure("one -> slow -> model -> adam"), Error);
+}
+
+TEST_F(HeadspaceTest, PassesOnAnError) {
+  add<Call<Transform>>("slow", [](Packet& packet, Context&) {
+    if (packet.get(number) == 3) throw Error("number 3");
+  });
+  EXPECT_THAT(measure().error->full_message(), HasSubstr("number 3"));
+  EXPECT_FALSE(flows_.measured());
+}
+
+TEST_F(HeadspaceTest, StopsOnRequest) {
+  StopState stop;
+  options_.stop = &stop;
+  std::jthread user([&] {
+    std::this_thread::sleep_for(50ms);
+    stop.soon = true;
+  });
+  EXPECT_TRUE(measure().cancelled);
+  EXPECT_FALSE(flows_.measured());
+}
+
+}  // namespace headspace_test
+}  // namespace seam::host

@@ -1,0 +1,68 @@
+"""The number of classes of a capsule network that a file omits: classes_test.py SEAM.
+
+It is that of the categories in the training data, in a run, in the runs of a sweep and wherever the run's network is used,
+and the run is the same as if the file had set it. A number that does not fit the data ends the run.
+"""
+
+from judge import NETWORK, RETRIEVAL, WARDROBE, Judge
+
+PIPELINE = WARDROBE.replace("[stage.items]", "[stage.items]\ntest_share = 0.5") + NETWORK.replace("classes = 14\n", "") + RETRIEVAL + """
+[pipeline]
+name = "counted"
+[stage.query_items]
+like = "items"
+split = "query"
+[stage.decode]
+use = "image.decode"
+colour = "grey"
+[flow]
+train = "items -> triplets -> decode -> triplet_batch -> model -> triplet_loss -> adam"
+gallery = "query_items -> decode -> batch -> model -> gallery"
+evaluate = "query_items -> decode -> batch -> model -> search -> recall"
+[schedule]
+before = ["gallery", "evaluate"]
+each_epoch = ["train", "gallery", "evaluate"]
+"""
+
+judge = Judge()
+(judge.folder / "counted.toml").write_text(PIPELINE)
+
+
+def classes(run):
+    """The line of the network's classes in resolved.toml."""
+    lines = (judge.folder / run / "resolved.toml").read_text().splitlines()
+    return [line for line in lines if "classes = " in line]
+
+
+def metrics(run):
+    return (judge.folder / run / "metrics.jsonl").read_bytes()
+
+
+first = judge.succeed("run", "counted.toml", "--run-dir", "first")
+judge.check("it shows that images are drawn", first.stderr.count("drawing a wardrobe"), 1)
+judge.check("the number is recorded", classes("first"), ["classes = 14"])
+judge.run("counted.toml", "set", "--set", "stage.model.classes=14")
+judge.check("the run is that of a file that sets it", metrics("first"), metrics("set"))
+
+again = judge.succeed("run", "counted.toml", "--run-dir", "first", "--resume-if-present")
+judge.check("the same command finds the run complete", "nothing left to do" in again.stderr, True)
+judge.succeed("eval", "first", "--run-dir", "evaluated")
+judge.check("an evaluation keeps it", classes("evaluated"), ["classes = 14"])
+
+judge.succeed("sweep", "counted.toml", "--over", "stage.triplet_loss.margin=0.2,0.5", "--jobs", "1", "--threads", "2")
+sweep = next((judge.folder / "runs").iterdir())
+judge.check("the runs of a sweep count too", [classes(sweep / f"margin={margin}") for margin in ("0.2", "0.5")], [["classes = 14"]] * 2)
+
+# Without training there is nothing to count: the network has its default, as do the verbs that open no data.
+judge.run("counted.toml", "untrained", "--set", 'schedule.each_epoch=["gallery", "evaluate"]')
+judge.check("a run that does not train", classes("untrained"), ["# classes = 23  # default"])
+judge.check("inspect", ["classes", "23", "(default)"] in [line.split()[:3] for line in judge.succeed("inspect", "counted.toml", "model").stdout.splitlines()])
+
+few = "the training data has 14 categories, but the network has 5 class capsules, and each category needs one; set classes = 14"
+judge.refused("too few", few, "run", "counted.toml", "--set", "stage.model.classes=5", "--set", "schedule.before=[]")
+judge.refused("too few, checked", few, "check", "--deep", "counted.toml", "--set", "stage.model.classes=5", "--set", "schedule.before=[]")
+judge.succeed("check", "--deep", "counted.toml")
+many = "the other 6 would keep their initial weights"
+judge.refused("too many", many, "check", "--deep", "counted.toml", "--set", "stage.model.classes=20", "--set", "schedule.before=[]")
+
+judge.end()
