@@ -4,17 +4,20 @@ Spark only starts the shards: each task is one process of seam on one executor, 
 Running it again resumes: complete shards are passed over.
 """
 
+import os
 import subprocess
 import sys
 
 from pyspark.sql import SparkSession
 
-file, out, shards = sys.argv[1], sys.argv[2], int(sys.argv[3])
+# Executors have other working directories and environments.
+file, out, shards = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), int(sys.argv[3])
+paths = {name: os.path.abspath(os.environ[name]) for name in ("TRAINED", "PICTURES") if name in os.environ}
 
 
 def embed(shard):
     command = ["seam", "run", file, "--run-dir", out, "--shard", f"{shard}/{shards}", "--quiet"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | paths)
     return shard, ran.returncode, ran.stderr.strip()
 
 

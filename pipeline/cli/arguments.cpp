@@ -146,16 +146,13 @@ void add_run(CommandParser& parser, RunArguments& run) {
         "part-I-of-N of --run-dir; auto: as a Slurm array or a Kubernetes Job specifies")
       ->needs(verb.get_option("--run-dir"))
       ->needs(file);
-  value(verb, "--mirror", run.mirror, "COMMAND",
-        "copy each finished file of the run folder with this shell command, whose $1 is the file "
-        "and $2 its name in the folder, such as 'rclone copyto \"$1\" \"remote:job/$2\"'");
   CLI::Option* headspace =
       verb.add_flag("--headspace", run.headspace,
                     "do not keep a run, but compare the images/s of its training flow with those "
                     "of the model alone, which shows whether the input is the limit; takes half a "
                     "minute")
           ->needs(file);
-  for (const char* of_runs : {"--run-dir", "--json", "--timing", "--mirror"}) {
+  for (const char* of_runs : {"--run-dir", "--json", "--timing"}) {
     headspace->excludes(verb.get_option(of_runs));
   }
   value(verb, "--trace", run.trace, "FILE", "write a timeline of all stages, for ui.perfetto.dev")

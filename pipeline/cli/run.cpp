@@ -292,7 +292,6 @@ ExitCode run_verb(RunArguments arguments) {
   options.stop = &stop;
   options.timing = arguments.timing ? Timing::whole : Timing::brief;
   options.trace = arguments.trace;
-  options.mirror = arguments.mirror;
   const RunSummary summary = run_pipeline(*prepared.loaded.pipeline, options, display);
   if (summary.error) report_error(*summary.error);
   const bool cancelled = summary.code == ExitCode::cancelled;

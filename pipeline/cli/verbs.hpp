@@ -30,7 +30,6 @@ struct RunArguments {
   std::string run_directory;       ///< empty: runs/NAME-DATE-TIME-N
   bool resume_if_present = false;  ///< the run in `run_directory`, if it holds one
   std::string shard;            ///< "1/3" or "auto", in a folder in `run_directory`; may be empty
-  std::string mirror;           ///< a command for the run's files; empty: none
   bool headspace = false;       ///< only compare the training flow with its step alone
   std::string trace;            ///< empty: none
   std::string colour = "auto";  ///< or "always", "never"

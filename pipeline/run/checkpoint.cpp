@@ -234,31 +234,28 @@ CheckpointName name_of(const Checkpoint& checkpoint) {
           checkpoint.flow ? checkpoint.flow->point.steps : 0, checkpoint.position.after_done};
 }
 
-fs::path CheckpointFolder::write(const Checkpoint& checkpoint) const {
+fs::path CheckpointFolder::write(const Checkpoint& checkpoint, std::int64_t last) const {
   std::error_code made;
   fs::create_directories(folder_, made);
   if (made) throw folder_fault("cannot create", folder_, made);
-  fs::path file = folder_ / to_text(name_of(checkpoint));
+  const CheckpointName written = name_of(checkpoint);
+  fs::path file = folder_ / to_text(written);
   write_checkpoint(file, checkpoint);
-  return file;
-}
-
-void CheckpointFolder::prune(const CheckpointName& newest, const SchedulePosition& position,
-                             std::int64_t last) const {
   constexpr std::int64_t last_within = 2;
   std::int64_t whole = 0;
   std::int64_t within = 0;
   for (const fs::path& present : files()) {
     const CheckpointName name = *checkpoint_name(present.filename().string());
-    const std::optional<std::int64_t> epochs = best_epochs(position);
+    const std::optional<std::int64_t> epochs = best_epochs(checkpoint.position);
     const bool best = epochs && name == CheckpointName{*epochs};
     // Checkpoints within an epoch are outdated after it. One that would come after the newest is
     // from `before`, or from a process that resumed from an earlier checkpoint.
-    const bool outdated = name.is_within_epoch() && (whole > 0 || newest < name);
+    const bool outdated = name.is_within_epoch() && (whole > 0 || written < name);
     const bool too_many = name.is_within_epoch() ? ++within > last_within : ++whole > last;
     std::error_code ignored;  // an extra file does no harm
     if (!best && (outdated || too_many)) fs::remove(present, ignored);
   }
+  return file;
 }
 
 std::vector<fs::path> CheckpointFolder::files() const {

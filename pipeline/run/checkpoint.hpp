@@ -94,12 +94,9 @@ class CheckpointFolder {
  public:
   explicit CheckpointFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  std::filesystem::path write(const Checkpoint& checkpoint) const;
-  /// Removes old checkpoints when `newest`, at `position`, is written: of those between epochs all
-  /// but the newest `last` and the best, of those within an epoch all but the last two of the
-  /// current epoch.
-  void prune(const CheckpointName& newest, const SchedulePosition& position,
-             std::int64_t last = 2) const;
+  /// Writes the checkpoint, then removes old ones: of those between epochs all but the newest
+  /// `last` and the best, of those within an epoch all but the last two of the current epoch.
+  std::filesystem::path write(const Checkpoint& checkpoint, std::int64_t last = 2) const;
   /// Newest first. Throws seam::Error if the folder exists but cannot be listed.
   [[nodiscard]] std::vector<std::filesystem::path> files() const;
 

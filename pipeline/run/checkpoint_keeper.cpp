@@ -87,26 +87,13 @@ void CheckpointKeeper::flow_stopped() {
 void CheckpointKeeper::write(const Checkpoint& checkpoint) {
   try {
     parts_.recorder.checkpoint(checkpoint);
-    const CheckpointFolder folder(parts_.directory.checkpoints());
-    // Before the new one is written: it is not yet among those that are kept.
-    if (mirrored_next_ && parts_.mirror->has(mirrored_next_->file)) prune(*mirrored_next_);
-    Written written{folder.write(checkpoint), name_of(checkpoint), checkpoint.position};
-    if (parts_.mirror != nullptr) {
-      parts_.mirror->push();
-      mirrored_next_ = std::move(written);
-    } else {
-      prune(written);
-    }
+    CheckpointFolder(parts_.directory.checkpoints())
+        .write(checkpoint, parts_.pipeline.spec.schedule.keep.last);
   } catch (Error& error) {
     error.while_doing("writing checkpoint " + to_text(name_of(checkpoint)));
     throw;
   }
   last_checkpoint_ = parts_.options.now();
-}
-
-void CheckpointKeeper::prune(const Written& newest) const {
-  CheckpointFolder(parts_.directory.checkpoints())
-      .prune(newest.name, newest.position, parts_.pipeline.spec.schedule.keep.last);
 }
 
 bool CheckpointKeeper::wants_point(std::uint64_t steps) {

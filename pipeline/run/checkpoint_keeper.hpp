@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -52,19 +51,10 @@ class CheckpointKeeper final : public FlowKeeper {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// A checkpoint that has been written.
-  struct Written {
-    std::filesystem::path file;
-    CheckpointName name;
-    SchedulePosition position;
-  };
-
   /// A checkpoint of the run's progress, without the states of stages.
   [[nodiscard]] Checkpoint frame(const SchedulePosition& position) const;
   /// Writes the checkpoint after syncing the line files to disk.
   void write(const Checkpoint& checkpoint);
-  /// Removes the checkpoints that `newest` makes superfluous.
-  void prune(const Written& newest) const;
   /// Writes a checkpoint of the run before the flow that was stopped.
   void keep_start();
   /// Returns whether the flow is the run's first, so that its start needs no checkpoint.
@@ -76,7 +66,6 @@ class CheckpointKeeper final : public FlowKeeper {
   std::int64_t training_steps_;
   std::optional<FlowUnderWay> under_way_;
   Clock::time_point last_checkpoint_ = parts_.options.now();
-  std::optional<Written> mirrored_next_;  // with a mirror: older ones stay until it has this one
 
   // For the running flow.
   std::string flow_;

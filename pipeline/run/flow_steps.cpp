@@ -271,7 +271,6 @@ ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t
   }
   checkpoints_.flow_ended(record.training_steps);
   note_scores(name, epoch);
-  if (parts_.mirror != nullptr) parts_.mirror->push();
   finished_before_[name] = finished_;
   return FlowEnd::complete;
 }

@@ -84,8 +84,6 @@ class Run final {
   /// Notes an error; the first one is the run's.
   void failed(const Error& error);
   void end();
-  /// Waits for the mirror, if there is one. Returns the files that it lacks.
-  std::vector<std::string> finish_mirror();
   /// Shows the score and the suggested next command.
   void show_score();
   RunSummary summary();
@@ -99,8 +97,7 @@ class Run final {
   std::optional<RunDirectory> directory_;
   std::optional<CrashReport> crash_report_;
   std::unique_ptr<RunServices> services_;
-  std::unique_ptr<Trace> trace_;    // null: none
-  std::unique_ptr<Mirror> mirror_;  // null: none
+  std::unique_ptr<Trace> trace_;  // null: none
   Launch launch_;
   RunIdentity identity_;
   Checkpoint begin_;  // the start of this process; default-constructed for a new run
@@ -125,7 +122,6 @@ RunSummary Run::execute() {
       scores_.restore(directory_->metrics(), begin_.metrics_size);
       show_score();
     });
-    finish_mirror();   // an earlier process may have been killed before it
     return summary();  // summary.json stays as the process that completed the run wrote it
   }
   if (!services_) return summary();  // there is no folder to end it in
@@ -206,12 +202,6 @@ void Run::start() {
       display_, options_.stop, directory_->log(), directory_->reports(),
       trains(pipeline_) ? RunServices::Reports::filed : RunServices::Reports::shown);
   note_start(begins_with);
-  if (!options_.mirror.empty()) {
-    const auto& folder = directory_->path();
-    mirror_ = std::make_unique<Mirror>(
-        options_.mirror, folder, options_.shard ? folder.parent_path() : folder,
-        [this](const std::string& text) { services_->message(LogLevel::warning, text); });
-  }
   services_->log_only(LogLevel::info, "memory limit " + to_text(memory));
   if (!summary_.traceparent.empty()) {
     services_->log_only(LogLevel::info, "traceparent " + summary_.traceparent);
@@ -468,7 +458,7 @@ void Run::go_through_schedule() {
                                  directory_->metrics(), begin_.metrics_size);
   services_->metrics().restore_epoch(begin_.epoch_means);
   FlowSteps steps({pipeline_, options_, display_, flows_, *directory_, *services_, stages_,
-                   recorder, scores_, summary_, trace_.get(), mirror_.get()},
+                   recorder, scores_, summary_, trace_.get()},
                   identity_,
                   {begin_.trainings, begin_.training_steps.value_or(0), std::move(begin_.flow)});
   const ScheduleEnd end = run_schedule(spec_.schedule, summary_.position, steps);
@@ -493,16 +483,9 @@ void Run::go_through_schedule() {
 /// Writes summary.json and shows the closing table and the score.
 void Run::end() {
   summary_.metrics = services_->metrics().means();
-  summary_.not_mirrored = finish_mirror();
   attempt([this] { write_whole_file(directory_->summary(), to_json(summary_, spec_)); });
   display_.result(to_table(summary_, options_.timing));
   show_score();
-  finish_mirror();  // also summary.json and run.log
-}
-
-std::vector<std::string> Run::finish_mirror() {
-  if (!mirror_) return {};
-  return mirror_->finish([this] { return services_->stop_requested(); });
 }
 
 void Run::show_score() {

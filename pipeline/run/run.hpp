@@ -41,7 +41,6 @@ struct RunOptions {
   std::optional<Shard> shard;  ///< none: the whole run; a shard writes no checkpoints
   /// Variables of the process: TRACEPARENT, and those by which Slurm limits the memory.
   std::map<std::string, std::string> environment;
-  std::string mirror;           ///< command for the run's files, see Mirror; empty: none
   std::filesystem::path trace;  ///< file for a timeline of all stages; empty: none
   /// With Start::from: the other run's folder and its pipeline, which outlives the run.
   std::filesystem::path from;

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "pipeline/run/checkpoint.hpp"
-#include "pipeline/run/mirror.hpp"
 #include "pipeline/run/recorder.hpp"
 #include "pipeline/run/run.hpp"
 #include "pipeline/run/run_stages.hpp"
@@ -29,7 +28,6 @@ struct RunParts {
   Scores& scores;
   RunSummary& summary;  ///< receives flows, skipped packets and the ledger's sentences
   Trace* trace;         ///< null: none
-  Mirror* mirror;       ///< null: none
 };
 
 /// The training progress of earlier processes of the run.

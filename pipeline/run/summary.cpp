@@ -343,7 +343,6 @@ std::string to_json(const RunSummary& summary, const PipelineSpec& pipeline) {
             {"shard", summary.shard},
             {"inputs", summary.inputs},
             {"files", summary.files},
-            {"not_mirrored", summary.not_mirrored},
             {"traceparent", summary.traceparent},
             {"error", summary.error ? summary.error->full_message() : std::string()},
             {"device", summary.numerics.device},

@@ -49,7 +49,6 @@ struct RunSummary {
   std::string shard;                         ///< "1/3"; empty: the whole run
   std::string inputs;                        ///< of a shard: the digest of its PartInputs
   std::map<std::string, std::string> files;  ///< of a complete shard: SHA-256 by name
-  std::vector<std::string> not_mirrored;     ///< files for which the mirror's command has failed
   std::string traceparent;                   ///< the run's place in a trace; empty: none
 };
 

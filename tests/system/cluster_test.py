@@ -71,7 +71,7 @@ def tool(name, text):
     (tools / name).chmod(0o755)
 
 
-tool("srun", 'exec "$@"')
+tool("srun", 'shift; exec "$@"')  # the first argument is an option
 tool("scontrol", 'echo "$@" >> scontrol.log')
 ENVIRONMENT = os.environ | {"PATH": f"{tools}:{judge.seam.parent}:{os.environ['PATH']}", "FILE": "job.toml"}
 

@@ -268,16 +268,12 @@ class CheckpointFolderTest : public CheckpointTest {
     for (const fs::path& path : checkpoints().files()) names.push_back(path.filename());
     return names;
   }
-  void write(const Checkpoint& checkpoint, std::int64_t last = 2) const {
-    checkpoints().write(checkpoint);
-    checkpoints().prune(name_of(checkpoint), checkpoint.position, last);
-  }
   void write(std::int64_t epochs, std::int64_t best_epochs) const {
     Checkpoint checkpoint;
     checkpoint.position.epochs_done = epochs;
     checkpoint.position.best = 1;
     checkpoint.position.best_epochs = best_epochs;
-    write(checkpoint);
+    checkpoints().write(checkpoint);
   }
   void damage(const std::string& name) const {
     fs::resize_file(folder_.path() / "checkpoints" / name, 40);
@@ -297,7 +293,7 @@ TEST_F(CheckpointFolderTest, KeepsAsManyAsAskedForAndTheBest) {
     checkpoint.position.best = 1;  // by stop_early; `keep` takes precedence
     checkpoint.position.best_epochs = 2;
     checkpoint.position.best_kept = {"loss.loss", 0.5, std::min<std::int64_t>(epochs, 3)};
-    write(checkpoint, last);
+    checkpoints().write(checkpoint, last);
   };
   for (std::int64_t epochs = 1; epochs <= 6; ++epochs) write_one(epochs, 1);
   EXPECT_THAT(names(), ElementsAre("epoch-6.safetensors", "epoch-3.safetensors"));
@@ -337,7 +333,7 @@ TEST_F(CheckpointFolderTest, WithinAnEpochTheLastTwoAreKeptUntilItsEnd) {
     checkpoint.position.epochs_done = epochs;
     checkpoint.position.flows_done = flows;
     if (steps > 0) checkpoint.flow = {"train", {steps, steps * 3, 0, {}}, {}};
-    write(checkpoint);
+    checkpoints().write(checkpoint);
   };
   write(1, 1);
   write(2, 1);
