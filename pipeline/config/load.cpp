@@ -66,7 +66,6 @@ void take(std::vector<StageDraft>& stages, const Registry& registry, CheckedPipe
     pipeline.stages.emplace(stage.spec.name, std::move(stage.runner));
   }
   pipeline.devices = registry.devices();
-  pipeline.watch_memory = registry.watch_memory();
   for (const PluginFile* file : registry.loaded()) pipeline.plugins.push_back(*file);
 }
 

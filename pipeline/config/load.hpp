@@ -26,7 +26,6 @@ struct CheckedPipeline {
   std::map<std::string, std::unique_ptr<StageRunner>> stages;  ///< by name, references bound
   std::vector<PluginFile> plugins;  ///< whose code is loaded, for the run's records
   DeviceList devices = nullptr;     ///< devices of their LibTorch; null: they do not use LibTorch
-  MemoryWatch watch_memory = nullptr;  ///< of their LibTorch, likewise
   /// One sentence for each folder without which a run on this machine would fail; `problems`
   /// contains the warnings.
   std::vector<std::string> missing_data;

@@ -27,7 +27,6 @@
 #include "pipeline/config/pipeline_spec.hpp"
 #include "pipeline/graph/durations.hpp"
 #include "pipeline/graph/shard.hpp"
-#include "pipeline/graph/tensor_memory.hpp"
 #include "seam/runner.hpp"
 
 namespace seam::host {
@@ -44,7 +43,6 @@ struct StageCount {
   std::map<std::string, std::uint64_t> dropped;  ///< by reason
   double backward_seconds = 0;                   ///< for its gradients, in an optimizer's calls
   double busy_seconds = 0;                       ///< time inside the stage, summed over threads
-  CallMemory memory;                             ///< of calls in a training flow
   Durations packet_times;                        ///< time inside the stage per packet
   std::uint64_t waiting_most = 0;                ///< longest queue seen before the stage
   /// Of a source that is split into shards: a hash of the origins of all packets, also of other
@@ -208,10 +206,8 @@ struct FlowOptions {
   FlowProgress* progress = nullptr;              ///< optional
   StopState* stop = nullptr;                     ///< optional
   CallListener* calls = nullptr;                 ///< optional
-  /// PluginDescriptor::watch_memory; null: the memory of tensors is not measured.
-  std::shared_ptr<void> (*watch_memory)(MemoryListener& listener) = nullptr;
-  FlowKeeper* keeper = nullptr;  ///< optional
-  FlowPoint from;                ///< where a resumed flow continues
+  FlowKeeper* keeper = nullptr;                  ///< optional
+  FlowPoint from;                                ///< where a resumed flow continues
   Extent extent = Extent::whole;
   std::optional<Shard> shard;  ///< none: the flow is not split, and may be one that cannot be
 };

@@ -36,7 +36,6 @@ class FlowState {
   Budget& budget;
   StageClock clock;  ///< the system clock if there is a call listener
   BackwardClock backward;
-  TensorMemory memory;                ///< of the compute thread's calls in a training flow
   std::uint64_t backward_packet = 0;  ///< in the call that the compute thread is in
   /// Called once by the first thread that fails, after discarding() has become true. Must neither
   /// wait nor throw. Set before the flow runs.

@@ -182,7 +182,6 @@ void Segment::handle_packet(Message&& message) {
   const std::uint64_t sequence = message.sequence;
   const BackwardScope backward(backward_listener());
   if (backward_listener() != nullptr) flow_.backward_packet = sequence;
-  const std::shared_ptr<void> memory = watch_memory();
   std::int64_t from = flow_.clock.now();
   for (std::size_t at = 0; at < stages_.size(); ++at) {
     const bool went_on = run_stage(at, envelope, from);
@@ -379,7 +378,6 @@ void Segment::account(std::size_t stage, Counter::Lane& lane, std::uint64_t sequ
   add<std::int64_t>(place_, lane.busy_ticks, from - began);
   if (backward_listener() != nullptr) {
     counters_[stage]->backward_seconds += flow_.backward.take_call_seconds();
-    counters_[stage]->memory.add(flow_.memory.take_call());
   }
   if (flow_.options.calls == nullptr) return;
   const auto time = [](std::int64_t nanoseconds) {
@@ -394,12 +392,6 @@ void Segment::account(std::size_t stage, Counter::Lane& lane, std::uint64_t sequ
 BackwardListener* Segment::backward_listener() const {
   const bool listens = flow_.run.training && place_ == Workplace::compute_thread;
   return listens ? &flow_.backward : nullptr;
-}
-
-std::shared_ptr<void> Segment::watch_memory() const {
-  if (backward_listener() == nullptr || flow_.options.watch_memory == nullptr) return nullptr;
-  (void)flow_.memory.take_call();  // of what happened since the last call
-  return flow_.options.watch_memory(flow_.memory);
 }
 
 void Segment::drop(std::size_t stage, const std::string& reason) {

@@ -60,7 +60,6 @@ class Segment {
     std::atomic<std::uint64_t> failed = 0;
     std::atomic<std::uint64_t> dropped_total = 0;
     double backward_seconds = 0;  // other stages' gradients in this stage's calls; compute thread
-    CallMemory memory;            // compute thread
     std::atomic<std::uint64_t> discarded = 0;  // arrived after an error or a stop request
     std::mutex mutex;                          // guards `dropped`
     std::map<std::string, std::uint64_t> dropped;
@@ -167,10 +166,6 @@ class Segment {
   [[nodiscard]] StageRunner::Standing ask_collector();
   /// Null if no gradients are computed in the segment.
   [[nodiscard]] BackwardListener* backward_listener() const;
-  /// Measures the memory of the calls until it is destroyed, on the compute thread of a training
-  /// flow; otherwise null. In other flows stages free tensors of other threads, which LibTorch
-  /// warns of.
-  [[nodiscard]] std::shared_ptr<void> watch_memory() const;
   /// Adds the ticks since `from` to the stage's, notifies the listener, and sets `from` to now.
   void account(std::size_t stage, Counter::Lane& lane, std::uint64_t sequence, std::int64_t& from);
 

@@ -198,13 +198,6 @@ DeviceList Registry::devices() const {
   return nullptr;
 }
 
-MemoryWatch Registry::watch_memory() const {
-  for (const Loaded& library : loaded_) {
-    if (library.descriptor->watch_memory != nullptr) return library.descriptor->watch_memory;
-  }
-  return nullptr;
-}
-
 std::string Registry::not_found(const std::string& stage) const {
   std::string text = "no plugin provides stage '" + stage + "'";
   const std::string nearest = did_you_mean(stage, stage_names());

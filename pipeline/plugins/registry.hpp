@@ -42,8 +42,6 @@ struct PluginFile {
 
 /// PluginDescriptor::devices.
 using DeviceList = std::vector<std::string> (*)();
-/// PluginDescriptor::watch_memory.
-using MemoryWatch = std::shared_ptr<void> (*)(MemoryListener& listener);
 
 class Registry {
  public:
@@ -68,8 +66,6 @@ class Registry {
   /// The devices of the loaded plugins' LibTorch; null if none of them uses LibTorch. The call may
   /// start the driver of a GPU.
   [[nodiscard]] DeviceList devices() const;
-  /// Reports the memory of tensors; null if none of the loaded plugins uses LibTorch.
-  [[nodiscard]] MemoryWatch watch_memory() const;
 
   /// Why the file cannot be used in one process with the files before it; empty if it can.
   [[nodiscard]] std::string conflict(const PluginFile& file) const;

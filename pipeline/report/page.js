@@ -437,7 +437,6 @@
   // --- time
 
   const packets = (stage) => (stage.source ? stage.emitted : stage.received);
-  const mebibytes = (bytes) => (bytes > 0 ? `${(bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)} MiB` : "");
   function flowTime(flow, i) {
     const most = Math.max(1, ...flow.stages.map((stage) => stage.share_of_wall_time));
     const rows = flow.stages.map((stage) => {
@@ -445,15 +444,14 @@
       const bar = make("i", { style: `width: ${(100 * share / most).toFixed(1)}%` });
       return [stage.stage, count(packets(stage)), duration(stage.busy_seconds + (stage.backward_seconds || 0)),
         stage.backward_seconds > 0 ? duration(stage.backward_seconds) : "",
-        make("td", { class: "bar" }, make("span", {}, bar, `${(100 * share).toFixed(0)} %`)), count(stage.queue_peak),
-        mebibytes(stage.tensor_bytes_peak), mebibytes(stage.tensor_bytes_kept)];
+        make("td", { class: "bar" }, make("span", {}, bar, `${(100 * share).toFixed(0)} %`)), count(stage.queue_peak)];
     });
     const slowest = flow.stages.reduce((a, b) => (b.share_of_wall_time > a.share_of_wall_time ? b : a), flow.stages[0]);
     const stall = flow.seconds > 0 ? flow.compute_idle_seconds / flow.seconds : 0;
     return [make("h3", {}, several ? runName(i) : "", several ? " · " : "", `flow ${flow.flow}: ${duration(flow.seconds)}`),
       make("p", {}, `Most of the time is spent in ${slowest.stage}: ${(100 * slowest.share_of_wall_time).toFixed(0)} % of the flow's wall time.`,
         flow.compute_idle_seconds > 0 ? ` The compute thread waited ${(100 * stall).toFixed(0)} % of it for packets.` : ""),
-      table(["stage", "packets", "time", "backward", "of wall", "queue", "memory", "kept"], rows, { numbers: [1, 2, 3, 5, 6, 7] })];
+      table(["stage", "packets", "time", "backward", "of wall", "queue"], rows, { numbers: [1, 2, 3, 5] })];
   }
   function timeParts() {
     const flows = [...new Set(runs.flatMap((run) => run.timing.map((line) => line.flow)))];

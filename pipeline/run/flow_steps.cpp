@@ -199,7 +199,6 @@ FlowResult FlowSteps::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
   options.progress = &progress;
   options.stop = parts_.options.stop;
   options.calls = parts_.trace;
-  options.watch_memory = parts_.pipeline.watch_memory;
   options.extent = parts_.options.extent;
   options.shard = parts_.options.shard;
   if (parts_.options.writes_checkpoints()) options.keeper = &checkpoints_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <functional>
 #include <utility>
@@ -27,7 +26,6 @@ void add_count(StageCount& total, const StageCount& count) {
   for (const auto& [reason, number] : count.dropped) total.dropped[reason] += number;
   total.busy_seconds += count.busy_seconds;
   total.backward_seconds += count.backward_seconds;
-  total.memory.add(count.memory);
   total.packet_times.add(count.packet_times);
   total.waiting_most = std::max(total.waiting_most, count.waiting_most);
   total.listing = count.listing;
@@ -111,8 +109,6 @@ Json stage_json(const StageCount& count, const FlowTotal& flow) {
             {"dropped", std::move(dropped)},
             {"busy_seconds", count.busy_seconds},
             {"backward_seconds", count.backward_seconds},
-            {"tensor_bytes_peak", count.memory.peak},
-            {"tensor_bytes_kept", count.memory.kept},
             {"share_of_wall_time", share_of_wall(count, flow)},
             {"queue_peak", count.waiting_most}};
   if (count.listing != 0) json["listing"] = fmt::format("{:016x}", count.listing);
@@ -144,10 +140,7 @@ StageCount read_stage(const Json& stage) {
   count.emitted = stage.at("emitted").get<std::uint64_t>();
   count.failed = stage.at("failed").get<std::uint64_t>();
   count.busy_seconds = stage.at("busy_seconds").get<double>();
-  // Unknown in earlier versions.
-  count.backward_seconds = stage.value("backward_seconds", 0.0);
-  count.memory = {stage.value("tensor_bytes_peak", std::uint64_t{0}),
-                  stage.value("tensor_bytes_kept", std::uint64_t{0})};
+  count.backward_seconds = stage.value("backward_seconds", 0.0);  // unknown in earlier versions
   count.waiting_most = stage.at("queue_peak").get<std::uint64_t>();
   const std::string listing = stage.value("listing", std::string());
   count.listing = number_in<std::uint64_t>(listing, 16).value_or(0);
@@ -185,16 +178,6 @@ std::string backward_text(const StageCount& stage) {
   return fmt::format("{:.0f} %", 100 * stage.backward_seconds / seconds_of(stage));
 }
 
-/// Mebibytes; empty for a stage without tensors.
-std::string memory_text(std::uint64_t bytes) {
-  if (bytes == 0) return "";
-  const double mebibytes = static_cast<double>(bytes) / 0x1p20;
-  if (mebibytes < 0.05) return "<0.1 MiB";
-  return mebibytes < 9.95
-             ? fmt::format("{:.1f} MiB", mebibytes)
-             : count_text(static_cast<std::uint64_t>(std::llround(mebibytes))) + " MiB";
-}
-
 /// Removes a column that has only a title. Returns whether it did.
 bool drop_if_empty(std::vector<std::vector<std::string>>& rows, std::size_t column) {
   const bool empty = std::ranges::all_of(rows.begin() + 1, rows.end(),
@@ -207,20 +190,20 @@ bool drop_if_empty(std::vector<std::vector<std::string>>& rows, std::size_t colu
 
 std::string whole_table(const RunSummary& summary) {
   std::vector<std::vector<std::string>> rows{{"flow", "stage", "packets", "dropped", "failed",
-                                              "time", "backward", "of wall", "p50", "p99", "queue",
-                                              "memory", "kept"}};
+                                              "time", "backward", "of wall", "p50", "p99",
+                                              "queue"}};
   for (const FlowTotal& flow : summary.flows) {
     for (const StageCount& stage : flow.stages) {
       rows.push_back({flow.flow, stage.stage, count_text(packets_of(stage)),
                       count_text(stage.dropped_total()), count_text(stage.failed),
                       duration_text(seconds_of(stage)), backward_text(stage),
                       wall_text(stage, flow), percentile_text(stage, 0.5),
-                      percentile_text(stage, 0.99), count_text(stage.waiting_most),
-                      memory_text(stage.memory.peak), memory_text(stage.memory.kept)});
+                      percentile_text(stage, 0.99), count_text(stage.waiting_most)});
     }
   }
   if (rows.size() == 1) return {};
-  for (const std::size_t column : {12U, 11U, 6U}) drop_if_empty(rows, column);  // from the right
+  constexpr std::size_t backward = 6;
+  drop_if_empty(rows, backward);
   std::vector<Align> aligns(rows.front().size(), Align::right);
   aligns[0] = aligns[1] = Align::left;
   return "\n" + columns(rows, aligns);

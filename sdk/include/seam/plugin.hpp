@@ -19,7 +19,6 @@
 #include <string_view>
 #include <vector>
 
-#include "seam/memory_listener.hpp"
 #include "seam/stage.hpp"
 
 #ifdef SEAM_WITH_OPENCV
@@ -28,8 +27,6 @@
 #endif
 #ifdef SEAM_WITH_TENSOR
 #include <ATen/Parallel.h>
-#include <c10/core/Allocator.h>
-#include <c10/util/Logging.h>
 #include <torch/cuda.h>
 #include <torch/version.h>
 #endif
@@ -60,9 +57,6 @@ struct PluginDescriptor {
   /// The devices of the plugin's LibTorch: "cpu", "cuda:0", "cuda:1". Null in a plugin without
   /// LibTorch.
   std::vector<std::string> (*devices)();
-  /// Notifies the listener of memory of tensors that the calling thread allocates and frees, until
-  /// the result is destroyed on the same thread. Null in a plugin without LibTorch.
-  std::shared_ptr<void> (*watch_memory)(MemoryListener& listener);
 };
 
 namespace detail {
@@ -145,37 +139,6 @@ inline void limit_library_threads([[maybe_unused]] int threads) {
 }
 
 #ifdef SEAM_WITH_TENSOR
-/// The type of LibTorch's totals, which differs between versions.
-template <class Method>
-struct TotalOf;
-template <class Total>
-struct TotalOf<void (c10::MemoryReportingInfoBase::*)(void*, std::int64_t, Total, Total,
-                                                      c10::Device)> {
-  using type = Total;
-};
-
-/// Passes LibTorch's reports on memory to a listener.
-class MemoryReports final : public c10::MemoryReportingInfoBase {
- public:
-  using Total = TotalOf<decltype(&c10::MemoryReportingInfoBase::reportMemoryUsage)>::type;
-  explicit MemoryReports(MemoryListener& listener) : listener_(listener) {}
-  [[nodiscard]] bool memoryProfilingEnabled() const override { return true; }
-  void reportMemoryUsage(void* /*block*/, std::int64_t bytes, Total /*allocated*/,
-                         Total /*reserved*/, c10::Device /*device*/) override {
-    listener_.allocated(bytes);
-  }
-
- private:
-  MemoryListener& listener_;  // the host's, which outlives the watch
-};
-
-inline std::shared_ptr<void> watch_tensor_memory(MemoryListener& listener) {
-  // LibTorch would log a warning of blocks that were allocated on other threads or before.
-  if (FLAGS_caffe2_log_level == 1) FLAGS_caffe2_log_level = 2;  // 1: warnings, 2: errors
-  return std::make_shared<c10::DebugInfoGuard>(c10::DebugInfoKind::PROFILER_STATE,
-                                               std::make_shared<MemoryReports>(listener));
-}
-
 inline std::vector<std::string> library_devices() {
   std::vector<std::string> devices{"cpu"};
   // NOLINTNEXTLINE(bugprone-signed-char-misuse): a small count, and LibTorch's type for it
@@ -186,16 +149,14 @@ inline std::vector<std::string> library_devices() {
   return devices;
 }
 inline constexpr auto devices_of_plugin = &library_devices;
-inline constexpr auto watch_of_plugin = &watch_tensor_memory;
 #else
 inline constexpr std::vector<std::string> (*devices_of_plugin)() = nullptr;
-inline constexpr std::shared_ptr<void> (*watch_of_plugin)(MemoryListener&) = nullptr;
 #endif
 
 template <class... Stages>
 const PluginDescriptor& descriptor() {
   static constexpr PluginDescriptor value{stage_entries<Stages...>, &limit_library_threads,
-                                          devices_of_plugin, watch_of_plugin};
+                                          devices_of_plugin};
   return value;
 }
 

@@ -83,19 +83,6 @@ TEST(Summary, TimeIsThatOfGradientsAsWell) {
               HasSubstr("train  decode    2,000        2       0   3 s      33 %     75 %"));
 }
 
-TEST(Summary, MemoryIsThatOfAStagesLargestCall) {
-  RunSummary summary;
-  summary.flows.emplace_back().flow = "train";
-  FlowResult result = result_of(2000, 4);
-  result.stages[1].memory = {3 << 20, 1 << 19};
-  summary.flows[0].add(result);
-  result.stages[1].memory = {1 << 20, 200 << 20};
-  summary.flows[0].add(result);
-  const std::string table = to_table(summary, Timing::whole);
-  EXPECT_THAT(table, HasSubstr("queue   memory     kept\n"));
-  EXPECT_THAT(table, HasSubstr("    200  3.0 MiB  200 MiB\n"));
-}
-
 TEST(Summary, WarnsOfAStageThatFailedOnEveryPacket) {
   RunSummary summary;
   summary.flows.emplace_back().flow = "train";
@@ -159,7 +146,6 @@ TEST(Summary, ItsFlowsAreReadBack) {
   FlowResult result = result_of(2000, 4);
   result.stages[1].dropped["smaller than 0.5"] = 3;
   result.stages[1].backward_seconds = 1.5;
-  result.stages[1].memory = {5000, 400};
   summary.flows[0].add(result);
   summary.metrics = {{"loss.loss", std::numeric_limits<double>::infinity()}};
   const auto file = folder.write("summary.json", to_json(summary, PipelineSpec()));
@@ -172,7 +158,6 @@ TEST(Summary, ItsFlowsAreReadBack) {
   EXPECT_EQ(flows[0].stages[0].emitted, 2000U);
   EXPECT_EQ(flows[0].stages[1].busy_seconds, 2);
   EXPECT_EQ(flows[0].stages[1].backward_seconds, 1.5);
-  EXPECT_EQ(flows[0].stages[1].memory, (CallMemory{5000, 400}));
   EXPECT_EQ(flows[0].stages[1].dropped.at("smaller than 0.5"), 3U);
 }
 
