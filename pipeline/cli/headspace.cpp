@@ -48,10 +48,14 @@ ExitCode headspace_verb(LoadOptions to_load, const RunArguments& arguments) {
   }
   refuse_writing_elsewhere(pipeline, "--headspace");
   const std::string flow = training_flow(pipeline);
-  // Of the schedule, only the number of epochs remains: rates may depend on it.
+  // Of the schedule, the number of epochs remains, because rates may depend on it, and the flows
+  // before the training, which it may need.
   ScheduleSpec schedule;
   schedule.epochs = pipeline.spec.schedule.epochs;
-  schedule.before = {flow};
+  for (const std::string& one : scheduled_flows(pipeline.spec.schedule)) {
+    schedule.before.push_back(one);
+    if (one == flow) break;
+  }
   (void)step_input(flow_named(pipeline.spec, flow),
                    pipeline.stages);  // reported before the data is read
   pipeline.spec.schedule = schedule;

@@ -79,7 +79,10 @@ LoadOptions options_for(const RunArguments& arguments, Start start, CategoryCoun
     if (arguments.tensorboard) options.event_file = EventFileUse::always;
   }
   options.environment = process_environment();
-  options.count_categories = std::move(count);
+  // An earlier run has recorded the numbers.
+  if (start == Start::fresh && arguments.evaluate.empty()) {
+    options.count_categories = std::move(count);
+  }
   return options;
 }
 
@@ -140,8 +143,11 @@ std::optional<PipelineSpec> other_spec(LoadOptions options, int threads) {
 /// resumes. `recorded`: the pipeline of the run in the folder; `asked`: that of the file and --set.
 void refuse_other_pipeline(const PipelineSpec& recorded, const PipelineSpec& asked,
                            const RunArguments& arguments, Display& display) {
-  const std::vector<Difference> all =
+  std::vector<Difference> all =
       set_by_users(differences_between(recorded.resolved, asked.resolved));
+  // The run has recorded the number that it counted, and its data may be gone.
+  std::erase_if(all,
+                [](const Difference& one) { return one.key.ends_with(".classes") && !one.now; });
   const std::vector<Difference> differences = in_results(all, asked.roles);
   if (!differences.empty()) {
     throw Error("the run in '" + arguments.run_directory + "' has a different pipeline from '" +
@@ -272,7 +278,7 @@ ExitCode run_verb(RunArguments arguments) {
     options.from = arguments.from;
     options.before = &*before;
   } else if (start == Start::resume && arguments.resume_if_present) {
-    const auto asked = other_spec(options_for(arguments, Start::fresh, count), prepared.threads);
+    const auto asked = other_spec(options_for(arguments, Start::fresh, {}), prepared.threads);
     if (!asked) return ExitCode::configuration;
     refuse_other_pipeline(prepared.loaded.pipeline->spec, *asked, arguments, display);
   }

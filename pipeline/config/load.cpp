@@ -135,6 +135,12 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   };
   if (options.count_categories && !findings.has_errors()) {
     const auto make = [&](const StageDraft& data) {
+      if (!data.spec.references.empty()) {
+        throw Error("stage '" + data.spec.name +
+                        "' refers to other stages, so it cannot be opened to count its categories; "
+                        "set `classes` of the networks after it",
+                    Fault::configuration);
+      }
       std::unique_ptr<StageRunner> runner = registry.make(data.spec.use, data.spec.name);
       runner->configure(data.spec.values);
       return runner;

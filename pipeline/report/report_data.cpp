@@ -279,8 +279,11 @@ Json recall_of(const std::vector<MetricSeries>& metrics) {
 
 Json scores_of(const RunRecord& record) {
   Json scores = Json::array();
-  for (const Json& recall : recall_of(record.metrics)) {
-    if (recall.at("when") == "before") continue;  // of the untrained network
+  const Json recalls = recall_of(record.metrics);
+  const bool later = std::ranges::any_of(
+      recalls, [](const Json& recall) { return recall.at("when") != "before"; });
+  for (const Json& recall : recalls) {
+    if (later && recall.at("when") == "before") continue;  // of the untrained network
     const auto mask = recall.at("mask").get<std::string>();
     const std::string name = (mask.empty() ? "" : mask + ".") +
                              std::string(metric_name::recall_at) +

@@ -38,15 +38,15 @@ CategoryCount category_count(Display* display, const StopState* stop) {
     CountingServices services(display, stop);
     RunState run;
     run.services = &services;
-    std::int64_t count = 0;
     try {
       data.open(run);
-      count = static_cast<std::int64_t>(names->category_names().size());
+      const auto count = static_cast<std::int64_t>(names->category_names().size());
       data.close();
-    } catch (const Error&) {
-      // The run opens the data set too, and then reports the error.
+      return count;
+    } catch (Error& error) {
+      error.while_doing("counting the categories for `classes`, which the file does not set");
+      throw;
     }
-    return count;
   };
 }
 

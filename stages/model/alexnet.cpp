@@ -71,9 +71,8 @@ Tensor AlexNetImpl::dense(Tensor x) {
 
 Tensor AlexNetImpl::forward(const Tensor& images) {
   if (std::min(images.size(2), images.size(3)) < least_side) {
-    throw Error("images of " + std::to_string(images.size(2)) + "x" +
-                    std::to_string(images.size(3)) +
-                    " pixels are too small for AlexNet; resize them to at least " +
+    throw Error("images of " + stages::width_by_height(images.size(3), images.size(2)) +
+                    " pixels (width x height) are too small for AlexNet; resize them to at least " +
                     stages::width_by_height(least_side, least_side),
                 Fault::configuration);
   }

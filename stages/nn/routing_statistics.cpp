@@ -33,7 +33,7 @@ double mean_of(const Tensor& values) {
 double mean_cosine(const Tensor& a, const Tensor& b) {
   const Tensor product = lengths_of(a) * lengths_of(b);
   const Tensor cosine = (a * b).sum(-1) / product;
-  return mean_of(torch::where(product > 0, cosine, torch::ones_like(cosine)));
+  return mean_of(torch::where(product == 0, torch::ones_like(cosine), cosine));
 }
 
 bool limits_lengths(SquashForm form) {

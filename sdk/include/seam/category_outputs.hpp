@@ -16,8 +16,8 @@ namespace seam {
 
 /// Offered by a stage with a parameter `classes`. If the pipeline file omits it, a run sets it to
 /// the number of category names of the data sets before the stage in the flows that train, and
-/// records it. The parameter keeps its default if these data sets name no categories, and if no
-/// flow trains.
+/// records it; for this, it opens the data sets and closes them before it begins. The parameter
+/// keeps its default if these data sets name no categories, and if no flow trains.
 class CategoryOutputs {};
 
 }  // namespace seam

@@ -32,7 +32,7 @@ void RoutingRecord::add(const std::optional<nn::RoutingStatistics>& measured,
   record("routing_cosine", measured->cosine);
   record("saturated_capsules", measured->saturated);
   record("dead_classes", measured->dead);
-  if (measured->cosine) trained_ = measured;
+  if (measured->cosine && context.trainings() > 0) trained_ = measured;
 }
 
 }  // namespace seam::stages

@@ -2,7 +2,8 @@
 ///
 ///     first batch of a training flow ──► metrics coupling_entropy, routing_cosine,
 ///                                        saturated_capsules, dead_classes
-///     the next evaluation            ──► a warning if routing has no effect
+///     the next evaluation            ──► a warning if routing has no effect, unless the network
+///                                        was not trained before that batch
 #pragma once
 
 #include <seam/module.hpp>

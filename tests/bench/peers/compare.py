@@ -217,8 +217,8 @@ def bench_run(build, turns, folder):
         subprocess.run([*training, "lite0", "--trace", f"{scratch}/lite0.pt"], check=True)
         lite0 = pathlib.Path(scratch, "lite0.toml")
         lite0.write_text(LITE0.format(pipelines=ROOT / "pipelines", trace=f"{scratch}/lite0.pt"))
-        # Three batches of 32 triplets at 256x256; all of the 23 class capsules, whatever the list's categories are.
-        few = ("stage.train_items.limit=96", "stage.model.train_mask=none", "schedule.epochs=2")
+        # Three batches of 32 triplets at 256x256; 23 class capsules, whatever the list's categories are.
+        few = ("stage.train_items.limit=96", "stage.model.train_mask=none", "stage.model.classes=23", "schedule.epochs=2")
         sccapsnet = [python, PEERS / "sccapsnet_step.py", "--strongest"]
         type_d = ("model", "enhance", "attention", "descriptors", "capsules", "together")
         programs = {  # file: its changes, the stages that are trained, the peer's name and program

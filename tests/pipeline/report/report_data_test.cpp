@@ -94,6 +94,8 @@ TEST(ScoresOf, AreNotThoseOfTheUntrainedNetwork) {
   ASSERT_THAT(recall, SizeIs(2));  // the page draws both, and names the first
   EXPECT_EQ(recall[0].at("when"), "before");
   EXPECT_EQ(recall[1].at("when"), "");
+  record.metrics.pop_back();  // a run that only evaluates
+  EXPECT_EQ(scores_of(record)[0].at("value"), 0.9);
 }
 
 TEST(ScoresOf, AreTheMeanLossWhereNothingIsRetrieved) {

@@ -469,10 +469,12 @@ TEST(CapsulesStage, RecordsWhatRoutingDoesOnceInATraining) {
 
 TEST(CapsulesStage, WarnsOnceAfterATrainingIfRoutingHasNoEffect) {
   test::With<Capsules> harness(with(cosine, {{"factor", 0.0}}));
-  harness.push(batch(4)).finish();
+  harness.training(true).push(batch(4)).finish();
+  harness.trainings(1).training(false).push(batch(4)).finish();
+  EXPECT_THAT(routing_warnings(harness), IsEmpty());  // it was not trained when it was measured
   harness.training(true).push(batch(4)).finish();
   EXPECT_THAT(routing_warnings(harness), IsEmpty());
-  harness.training(false).push(batch(4)).finish();
+  harness.trainings(2).training(false).push(batch(4)).finish();
   harness.push(batch(4)).finish();
   EXPECT_THAT(routing_warnings(harness),
               ::testing::ElementsAre(::testing::HasSubstr("a mean cosine of 1.0000")));
