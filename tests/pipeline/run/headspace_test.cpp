@@ -5,11 +5,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <set>
 #include <string>
 #include <thread>
 
 #include "pipeline/run/run.hpp"
+#include "pipeline/run/stop_signals.hpp"
 #include "tests/pipeline/graph/flow_fixture.hpp"
 
 namespace seam::host {
@@ -39,6 +41,23 @@ class Adam final : public Sink {
   std::multiset<std::int64_t>& arrived_;
 };
 
+/// The engine's threads outlive their test, and must not receive the signals of other tests.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    ::pthread_sigmask(SIG_BLOCK, nullptr, &before_);
+    StopSignals::block();
+  }
+  ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+  BlockedSignals(BlockedSignals&&) = delete;
+  BlockedSignals& operator=(BlockedSignals&&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
 class HeadspaceTest : public FlowTest {
  protected:
   HeadspaceTest() {
@@ -55,6 +74,7 @@ class HeadspaceTest : public FlowTest {
     return flows_.run(spec, stages_, options_);
   }
 
+  BlockedSignals blocked_;  // first
   std::chrono::milliseconds wait_ = 20ms;
   std::multiset<std::int64_t> arrived_;
   std::unique_ptr<FlowRunner> engine_ = flow_engine(2);

@@ -67,7 +67,7 @@ std::vector<Network> networks() {
                          {"fusion_features", few}}),
       small<Inception>("inception", 27, 27, "resize them to at least 27x27",
                        {{"blocks", std::int64_t{2}}, {"width", 0.1}, {"dimensions", few}}),
-      small<LeNet>("lenet", 16, 17, "the network is for images of 16x17 pixels",
+      small<LeNet>("lenet", 16, 17, "the network is for images of 17x16 (width x height)",
                    {{"image_height", std::int64_t{16}}, {"image_width", std::int64_t{17}}}),
       small<Resnet>("resnet", 1, 1, "",
                     {{"blocks", Sizes{1, 1}}, {"width", few}, {"dimensions", few}}),
