@@ -58,7 +58,7 @@ ExitCode headspace_verb(LoadOptions to_load, const RunArguments& arguments) {
   }
   (void)step_input(flow_named(pipeline.spec, flow),
                    pipeline.stages);  // reported before the data is read
-  pipeline.spec.schedule = schedule;
+  pipeline.spec.schedule = std::move(schedule);
   pipeline.spec.tensorboard.reset();
 
   const ScratchFolder folder;

@@ -59,7 +59,7 @@ class Stopwatch final : public CallListener {
  public:
   /// `trainer`: the stage whose calls end the steps. `run`: may be null.
   Stopwatch(std::string trainer, std::chrono::milliseconds time, const StopState* run)
-      : trainer_(std::move(trainer)), time_(time), run_(run), watch_([this](auto stop) {
+      : trainer_(std::move(trainer)), time_(time), run_(run), watch_([this](const auto& stop) {
           while (!stop.stop_requested()) {
             std::this_thread::sleep_for(std::chrono::milliseconds(10));
             if (is_run_stopped()) flow_.cancel = true;
