@@ -1,8 +1,9 @@
-"""Runs all short benchmarks and writes docs/performance.md. Called by `scripts/bench all`.
+"""Runs all short benchmarks, or those that are named, and writes docs/performance.md. Called by `scripts/bench all`.
 
     performance.py [--turns N] [NAME ...]
 
 Each benchmark's last lines are `NAME ratio=R ...`; the table has a row for each peer in them, the slowest of Seam's first.
+Rows of other benchmarks stay if they are from the same kind of machine.
 """
 
 import argparse
@@ -62,11 +63,15 @@ def main():
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True,
                             check=True).stdout.strip()
     before, rest = PAGE.read_text().split("<!-- table -->\n")
-    after = rest.split("<!-- end of table -->\n")[1]
-    table = [f"{datetime.date.today()}, version {commit}, {machine()}, `scripts/bench all --turns {options.turns}`:", "",
-             "| benchmark | ratio | Seam | peer | |", "|---|---|---|---|---|",
-             *(f"| {what} | {ratio:.2f} | {ours} | {theirs} | {peer} |" for ratio, what, ours, peer, theirs in sorted(rows))]
-    PAGE.write_text(before + "<!-- table -->\n" + "\n".join(table) + "\n<!-- end of table -->\n" + after)
+    old, after = rest.split("<!-- end of table -->\n")
+    table = [(ratio, f"| {what} | {ratio:.2f} | {ours} | {peer}: {theirs} | {datetime.date.today()}, {commit} |")
+             for ratio, what, ours, peer, theirs in rows]
+    if machine() in old:
+        kept = [line for line in old.splitlines() if line.startswith("| `") and line.split("`")[1] not in options.names]
+        table += [(float(line.split("|")[2]), line) for line in kept]
+    lines = [f"On {machine()}:", "", "| benchmark | ratio | Seam | peer | date, version |", "|---|---|---|---|---|",
+             *(line for _, line in sorted(table))]
+    PAGE.write_text(before + "<!-- table -->\n" + "\n".join(lines) + "\n<!-- end of table -->\n" + after)
 
 
 main()
