@@ -292,6 +292,12 @@ struct FlowEngine::Workers {
   class Stacks final : public tbb::task_scheduler_observer {
    public:
     explicit Stacks(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) { observe(true); }
+    // Waits for calls of a worker, before this part of the object is gone.
+    ~Stacks() override { observe(false); }
+    Stacks(const Stacks&) = delete;
+    Stacks& operator=(const Stacks&) = delete;
+    Stacks(Stacks&&) = delete;
+    Stacks& operator=(Stacks&&) = delete;
     void on_scheduler_entry(bool /*is_worker*/) override { use_alternate_stack(); }
   };
 

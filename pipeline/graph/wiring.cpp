@@ -192,6 +192,10 @@ void Wiring::add_pump(Segment& segment, bool in_step) {
 }
 
 void Wiring::start() {
+  // The first task binds the graph to its arena, which wait() reads without a lock: before other
+  // threads post.
+  post(nullptr, [] {});
+  wait();
   // A collector starts its pump by itself, which may happen while this loop still runs.
   for (const auto& pump : pumps_) {
     if (pump->segment().last().kind() == StageKind::source) pump->segment().on_pumping();
