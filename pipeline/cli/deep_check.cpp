@@ -74,6 +74,16 @@ DeepCheck::DeepCheck()
           stop_, std::nullopt, static_cast<int>(ExitCode::cancelled), [](StopNotice /*notice*/) {},
           [] {}) {}
 
+CategoryCount DeepCheck::count_categories() const {
+  return [count = category_count(nullptr, &stop_)](StageRunner& data) -> std::int64_t {
+    try {
+      return count(data);
+    } catch (const Error&) {
+      return 0;
+    }
+  };
+}
+
 ExitCode DeepCheck::check(const std::string& file, CheckedPipeline& pipeline, int threads) {
   if (!pipeline.missing_data.empty()) {
     return report_error(missing_data_error("--deep cannot open the stages", pipeline.missing_data));

@@ -20,8 +20,9 @@ class DeepCheck final {
  public:
   DeepCheck();
 
-  /// For loading the pipeline that check() runs.
-  [[nodiscard]] CategoryCount count_categories() const { return category_count(nullptr, &stop_); }
+  /// For loading the pipeline that check() runs. A data set that cannot be opened counts none,
+  /// because check() reports it.
+  [[nodiscard]] CategoryCount count_categories() const;
   /// Changes `pipeline`'s schedule. Prints the errors, or the time and memory needed; returns the
   /// exit code of the run.
   ExitCode check(const std::string& file, CheckedPipeline& pipeline, int threads);

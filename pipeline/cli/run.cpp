@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <seam/category_outputs.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -141,13 +142,17 @@ std::optional<PipelineSpec> other_spec(LoadOptions options, int threads) {
 
 /// Throws seam::Error (configuration) if the command would change the results of the run that it
 /// resumes. `recorded`: the pipeline of the run in the folder; `asked`: that of the file and --set.
-void refuse_other_pipeline(const PipelineSpec& recorded, const PipelineSpec& asked,
+void refuse_other_pipeline(const CheckedPipeline& recorded, const PipelineSpec& asked,
                            const RunArguments& arguments, Display& display) {
   std::vector<Difference> all =
-      set_by_users(differences_between(recorded.resolved, asked.resolved));
-  // The run has recorded the number that it counted, and its data may be gone.
-  std::erase_if(all,
-                [](const Difference& one) { return one.key.ends_with(".classes") && !one.now; });
+      set_by_users(differences_between(recorded.spec.resolved, asked.resolved));
+  // `asked` opens no data, which may be gone, and so lacks the numbers that the run has counted.
+  for (const auto& [name, stage] : recorded.stages) {
+    if (stage->interface(type_name<CategoryOutputs>()) == nullptr) continue;
+    std::erase_if(all, [&](const Difference& one) {
+      return one.key == "stage." + name + ".classes" && !one.now;
+    });
+  }
   const std::vector<Difference> differences = in_results(all, asked.roles);
   if (!differences.empty()) {
     throw Error("the run in '" + arguments.run_directory + "' has a different pipeline from '" +
@@ -280,7 +285,7 @@ ExitCode run_verb(RunArguments arguments) {
   } else if (start == Start::resume && arguments.resume_if_present) {
     const auto asked = other_spec(options_for(arguments, Start::fresh, {}), prepared.threads);
     if (!asked) return ExitCode::configuration;
-    refuse_other_pipeline(prepared.loaded.pipeline->spec, *asked, arguments, display);
+    refuse_other_pipeline(*prepared.loaded.pipeline, *asked, arguments, display);
   }
   if (start == Start::resume) go_on_with(arguments, prepared.loaded.pipeline->spec);
   if (shard && is_part_done(arguments.run_directory, *shard, *prepared.loaded.pipeline)) {

@@ -18,13 +18,9 @@ std::set<std::string> training_data(const PipelineSpec& spec, const std::vector<
   std::set<std::string> data;
   const std::vector<std::string> scheduled = scheduled_flows(spec.schedule);
   for (const FlowSpec& flow : spec.flows) {
-    const auto draft = [&](std::size_t node) -> const StageDraft& {
-      return *find_stage(stages, flow.nodes[node].stage);
-    };
-    bool trains = false;
-    for (std::size_t node = 0; node < flow.nodes.size(); ++node) {
-      trains = trains || draft(node).runner->description().trains;
-    }
+    const bool trains = std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
+      return find_stage(stages, node.stage)->runner->description().trains;
+    });
     const auto here = std::ranges::find(flow.nodes, stage, &FlowNode::stage);
     if (!trains || here == flow.nodes.end() ||
         std::ranges::find(scheduled, flow.name) == scheduled.end()) {
@@ -32,8 +28,9 @@ std::set<std::string> training_data(const PipelineSpec& spec, const std::vector<
     }
     for (const std::size_t node :
          upstream_of(flow, static_cast<std::size_t>(here - flow.nodes.begin()))) {
-      if (draft(node).runner->interface(type_name<CategoryNames>()) != nullptr) {
-        data.insert(flow.nodes[node].stage);
+      const std::string& name = flow.nodes[node].stage;
+      if (find_stage(stages, name)->runner->interface(type_name<CategoryNames>()) != nullptr) {
+        data.insert(name);
       }
     }
   }

@@ -133,7 +133,13 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   const auto set_values = [&](StageDraft& stage, const Values& values) {
     configure_again(stage, values, registry, options.descriptions, findings);
   };
-  if (options.count_categories && !findings.has_errors()) {
+  // Missing data is reported as such, and not by the data set that cannot be opened.
+  const auto missing_data = [&] {
+    return check_folders(
+        spec, stages, options.recorded_plugins.empty() ? RunBegins::fresh : RunBegins::with_state,
+        findings);
+  };
+  if (options.count_categories && !findings.has_errors() && missing_data().empty()) {
     const auto make = [&](const StageDraft& data) {
       if (!data.spec.references.empty()) {
         throw Error("stage '" + data.spec.name +
@@ -161,9 +167,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   spec.roles = roles_of(stages);
   spec.resolved = resolved_text(spec, stages);
   for (const StageDraft& stage : stages) spec.stages.push_back(stage.spec);
-  pipeline.missing_data = check_folders(
-      spec, stages, options.recorded_plugins.empty() ? RunBegins::fresh : RunBegins::with_state,
-      findings);
+  pipeline.missing_data = missing_data();
   take(stages, registry, pipeline);
   check_trained(pipeline, findings);
   return pipeline;

@@ -50,8 +50,8 @@ enum class EventFileUse : std::uint8_t {
   always,  ///< even if the pipeline file does not enable it
 };
 
-/// Opens a data set to count the category names that it provides, and closes it; 0 if there are
-/// none or the data set cannot be opened. Never throws.
+/// Opens a data set to count the category names that it provides, and closes it. Throws seam::Error
+/// if it cannot be opened.
 using CategoryCount = std::function<std::int64_t(StageRunner& data)>;
 
 struct LoadOptions {

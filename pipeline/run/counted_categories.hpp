@@ -8,8 +8,8 @@
 namespace seam::host {
 
 /// Returns a function that counts them. It shows information that the data sets log, such as that
-/// images are drawn, on `display`, if it is not null; a data set that cannot be opened counts none,
-/// because the run reports it. A stop request interrupts it. Both outlive the function.
+/// images are drawn, on `display`, if it is not null. A stop request interrupts it. Both outlive
+/// the function.
 [[nodiscard]] CategoryCount category_count(Display* display, const StopState* stop);
 
 }  // namespace seam::host

@@ -4,28 +4,29 @@ It is that of the categories in the training data, in a run, in the runs of a sw
 and the run is the same as if the file had set it. A number that does not fit the data ends the run.
 """
 
-from judge import NETWORK, RETRIEVAL, WARDROBE, Judge
+import shutil
 
-PIPELINE = WARDROBE.replace("[stage.items]", "[stage.items]\ntest_share = 0.5") + NETWORK.replace("classes = 14\n", "") + RETRIEVAL + """
+from judge import FLOWS, NETWORK, QUERIES, RETRIEVAL, WARDROBE, Judge
+
+REST = NETWORK.replace("classes = 14\n", "") + RETRIEVAL + QUERIES + FLOWS + """
 [pipeline]
 name = "counted"
-[stage.query_items]
-like = "items"
-split = "query"
-[stage.decode]
-use = "image.decode"
-colour = "grey"
-[flow]
-train = "items -> triplets -> decode -> triplet_batch -> model -> triplet_loss -> adam"
-gallery = "query_items -> decode -> batch -> model -> gallery"
-evaluate = "query_items -> decode -> batch -> model -> search -> recall"
 [schedule]
 before = ["gallery", "evaluate"]
 each_epoch = ["train", "gallery", "evaluate"]
 """
 
+DATA = WARDROBE.replace("[stage.items]", "[stage.items]\ntest_share = 0.5")
+ABSENT = """
+[stage.items]
+use = "dataset.inshop"
+root = "nowhere"
+split = "train"
+"""
+
 judge = Judge()
-(judge.folder / "counted.toml").write_text(PIPELINE)
+(judge.folder / "counted.toml").write_text(DATA + REST)
+(judge.folder / "absent.toml").write_text(ABSENT + REST)
 
 
 def classes(run):
@@ -64,5 +65,15 @@ judge.refused("too few, checked", few, "check", "--deep", "counted.toml", "--set
 judge.succeed("check", "--deep", "counted.toml")
 many = "the other 6 would keep their initial weights"
 judge.refused("too many", many, "check", "--deep", "counted.toml", "--set", "stage.model.classes=20", "--set", "schedule.before=[]")
+
+# Data that is not there is reported as in other files, and a check continues with the next file.
+judge.refused("absent data", "the run was not started, because data is missing", "run", "absent.toml", code=3)
+both = judge.call("check", "--deep", "absent.toml", "counted.toml")
+judge.check("absent data, checked", (both.returncode, "because data is missing" in both.stderr), (3, True))
+judge.holds("counted.toml: one batch through each of" in both.stdout, both.stdout)
+
+shutil.rmtree(judge.folder / "wardrobe")
+again = judge.succeed("run", "counted.toml", "--run-dir", "first", "--resume-if-present")
+judge.check("a complete run needs no data", "nothing left to do" in again.stderr, True)
 
 judge.end()

@@ -6,17 +6,11 @@ mistake the evaluation for a training, and settings that do not fit or have no e
 
 import json
 
-from judge import NETWORK, RETRIEVAL, WARDROBE, Judge
+from judge import NETWORK, QUERIES, RETRIEVAL, WARDROBE, Judge
 
-PIPELINE = WARDROBE.replace("[stage.items]", "[stage.items]\ntest_share = 0.5") + NETWORK + RETRIEVAL + """
+PIPELINE = WARDROBE.replace("[stage.items]", "[stage.items]\ntest_share = 0.5") + NETWORK + RETRIEVAL + QUERIES + """
 [pipeline]
 name = "trained"
-[stage.query_items]
-like = "items"
-split = "query"
-[stage.decode]
-use = "image.decode"
-colour = "grey"
 [path]
 embed = "decode -> batch -> model"
 [flow]

@@ -10,22 +10,13 @@ import pathlib
 import re
 import sys
 
-from judge import NETWORK, RETRIEVAL, WARDROBE, Judge
+from judge import FLOWS, NETWORK, QUERIES, RETRIEVAL, WARDROBE, Judge
 
-PIPELINE = WARDROBE + NETWORK + RETRIEVAL + """
+PIPELINE = WARDROBE + NETWORK + RETRIEVAL + QUERIES + """
+on_error = "skip"
 [pipeline]
 name = "keys"
-[stage.query_items]
-like = "items"
-split = "query"
-[stage.decode]
-use = "image.decode"
-colour = "grey"
-on_error = "skip"
-[flow]
-train = "items -> triplets -> decode -> triplet_batch -> model -> triplet_loss -> adam"
-gallery = "query_items -> decode -> batch -> model -> gallery"
-evaluate = "query_items -> decode -> batch -> model -> search -> recall"
+""" + FLOWS + """
 [schedule]
 epochs = 1
 keep = { best = "recall.none.r@1", last = 1 }

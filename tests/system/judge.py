@@ -54,6 +54,23 @@ use = "retrieval.recall"
 k = [1, 5]
 """
 
+# After RETRIEVAL: grey images; the flows that train and evaluate.
+QUERIES = """
+[stage.query_items]
+like = "items"
+split = "query"
+[stage.decode]
+use = "image.decode"
+colour = "grey"
+"""
+
+FLOWS = """
+[flow]
+train = "items -> triplets -> decode -> triplet_batch -> model -> triplet_loss -> adam"
+gallery = "query_items -> decode -> batch -> model -> gallery"
+evaluate = "query_items -> decode -> batch -> model -> search -> recall"
+"""
+
 
 class Judge:
     """The program in a temporary folder, and what a test finds wrong with its files."""

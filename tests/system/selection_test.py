@@ -6,21 +6,11 @@ A run that keeps its best epoch by recall on a list. Its weights are evaluated o
 
 import shutil
 
-from judge import NETWORK, RETRIEVAL, WARDROBE, Judge
+from judge import FLOWS, NETWORK, QUERIES, RETRIEVAL, WARDROBE, Judge
 
-PIPELINE = WARDROBE + NETWORK + RETRIEVAL + """
+PIPELINE = WARDROBE + NETWORK + RETRIEVAL + QUERIES + FLOWS + """
 [pipeline]
 name = "chosen"
-[stage.query_items]
-like = "items"
-split = "query"
-[stage.decode]
-use = "image.decode"
-colour = "grey"
-[flow]
-train = "items -> triplets -> decode -> triplet_batch -> model -> triplet_loss -> adam"
-gallery = "query_items -> decode -> batch -> model -> gallery"
-evaluate = "query_items -> decode -> batch -> model -> search -> recall"
 [schedule]
 epochs = 3
 """
