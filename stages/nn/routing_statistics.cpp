@@ -78,8 +78,8 @@ double relative_entropy(const Tensor& couplings, const RoutingOptions& options) 
 }
 
 struct OfImage {
-  double entropy = 1;
-  double cosine = 1;
+  double entropy = 0;
+  double cosine = 0;
   double saturated = 0;
   Tensor lengths;  // [K]
 };
@@ -90,9 +90,14 @@ OfImage of_image(const Tensor& u, const Tensor& weight, std::int64_t classes,
   const Tensor predictions =
       u.unsqueeze(1).matmul(weight).view({u.size(0), classes, -1});  // own or shared weights
   const Routed all = routed(predictions, options, options.iterations);
-  const Routed once = routed(predictions, options, 1);
-  return {relative_entropy(all.couplings, options), mean_cosine(all.capsules, once.capsules),
-          mean_of(lengths_of(u) > saturated_length), lengths_of(all.capsules)};
+  OfImage result;
+  result.lengths = lengths_of(all.capsules);
+  result.saturated = mean_of(lengths_of(u) > saturated_length);
+  if (options.iterations > 1) {
+    result.entropy = relative_entropy(all.couplings, options);
+    result.cosine = mean_cosine(all.capsules, routed(predictions, options, 1).capsules);
+  }
+  return result;
 }
 
 }  // namespace
@@ -107,7 +112,7 @@ RoutingStatistics routing_statistics(const Tensor& u, const Tensor& weight, std:
       images[static_cast<std::size_t>(at)] = of_image(u[at], weight, classes, options);
     }
   });
-  OfImage sum{0, 0, 0, Tensor()};
+  OfImage sum;
   for (const OfImage& image : images) {
     sum.entropy += image.entropy;
     sum.cosine += image.cosine;

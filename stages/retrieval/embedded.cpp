@@ -11,6 +11,7 @@
 
 #include "stages/counted.hpp"
 #include "stages/dataset/csv.hpp"
+#include "stages/number_in.hpp"
 
 namespace seam::stages {
 namespace fs = std::filesystem;
@@ -35,13 +36,10 @@ std::string content_of(const fs::path& file, std::size_t most = std::string::npo
 
 /// -1 if the text is empty.
 std::int64_t number_of(const std::string& text, const std::string& where) {
-  std::int64_t number = -1;
-  if (text.empty()) return number;
-  const char* const end = text.data() + text.size();
-  if (std::from_chars(text.data(), end, number).ptr != end || number < 0) {
-    throw Error(where + ": '" + text + "' is not a number from 0");
-  }
-  return number;
+  if (text.empty()) return -1;
+  const auto number = number_in<std::int64_t>(text);
+  if (!number || *number < 0) throw Error(where + ": '" + text + "' is not a number from 0");
+  return *number;
 }
 
 struct Shape {
@@ -123,9 +121,8 @@ std::string inputs_of(const fs::path& part) {
 void Embedded::declare(Declaration& d) {
   d.doc(
       "Serves the embeddings that `export.embeddings` wrote in another run, in batches of float32. "
-      "The shards "
-      "of a run are served as one set, in the order of a single process. `seam shards` checks that "
-      "they belong together.");
+      "The shards of a run are served as one set, in the order of a single process. `seam shards` "
+      "checks that they belong together.");
   d.parameter("folder", folder_,
               "the folder with the files, such as a run folder, or the folder of all shards")
       .required()

@@ -20,25 +20,26 @@ PAGE = ROOT / "docs" / "performance.md"
 NAMES = ("run", "input", "search", "hop", "mining", "routing", "own_routing", "capsule_module_routing", "step",
          "descriptors_step")
 TAGS = ("file", "network", "precision")
-UNITS = {"images_per_second": "images/s", "seconds": "s", "ms": "ms", "ms_per_image": "ms", "ns": "ns"}
+UNITS = {"images_per_second": "images/s", "seconds": "s", "ms": "ms", "ns": "ns"}
 PEERS = {"direct": "LibTorch, directly", "peer": "PyTorch", "pytorch": "PyTorch", "strongest": "PyTorch, channels last",
          "compiled": "torch.compile", "loader": "DataLoader", "dali": "DALI", "faiss": "FAISS", "tbb": "bare oneTBB",
          "libtorch": "LibTorch"}
 
 
 def rows_of(line):
-    """[(ratio, what, Seam's figure, peer, its figure)] of a benchmark's last line."""
+    """[(ratio, what, Seam's figure, peer, its figure)] of a benchmark's last line, for each of its peers."""
     name, *words = line.split()
     pairs = dict(word.split("=", 1) for word in words if "=" in word)
     what = ", ".join([f"`{name}`", *(pairs[tag] for tag in TAGS if tag in pairs)])
-    ours, unit = next((key, unit) for key in pairs for unit in UNITS if key == f"seam_{unit}")
+    unit = next(unit for unit in UNITS if f"seam_{unit}" in pairs)
+    ours = pairs[f"seam_{unit}"]
     found = []
     for peer, label in PEERS.items():
-        ratio = pairs.get(f"{peer}_ratio")
-        if ratio is None and f"{peer}_{unit}" in pairs and not any(peer in row[3] for row in found):
-            ratio = pairs["ratio"]
-        if ratio is not None and f"{peer}_{unit}" in pairs:
-            found.append((float(ratio), what, f"{pairs[ours]} {UNITS[unit]}", label, f"{pairs[f'{peer}_{unit}']} {UNITS[unit]}"))
+        theirs = pairs.get(f"{peer}_{unit}")
+        if theirs is not None:
+            quotient = float(ours) / float(theirs)
+            found.append((quotient if unit == "images_per_second" else 1 / quotient, what, f"{ours} {UNITS[unit]}", label,
+                          f"{theirs} {UNITS[unit]}"))
     return found
 
 
@@ -52,6 +53,8 @@ def main():
     parser.add_argument("names", nargs="*", default=NAMES)
     parser.add_argument("--turns", default="1")
     options = parser.parse_args()
+    if unknown := set(options.names) - set(NAMES):
+        parser.error(f"{', '.join(sorted(unknown))}: not one of {', '.join(NAMES)}")
     rows = []
     for name in options.names:
         done = subprocess.run([ROOT / "scripts" / "bench", name, "--turns", options.turns], stdout=subprocess.PIPE, text=True,
