@@ -91,8 +91,10 @@ RunsTable table_of(const std::vector<RunFolder>& runs, const fs::path& from) {
       row.push_back(value == changed[at].end() ? RunsCell() : parameter_cell(value->second));
     }
     for (const auto& [metric, flow] : metrics) {
-      const auto score = std::ranges::find_if(
-          scores[at], [&](const Score& one) { return one.metric == metric && one.flow == flow; });
+      const auto score =
+          std::ranges::find_if(scores[at], [&metric = metric, &flow = flow](const Score& one) {
+            return one.metric == metric && one.flow == flow;
+          });
       row.push_back(score == scores[at].end() ? RunsCell() : score_cell(*score));
     }
   }

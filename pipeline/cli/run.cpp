@@ -149,7 +149,7 @@ void refuse_other_pipeline(const CheckedPipeline& recorded, const PipelineSpec& 
   // `asked` opens no data, which may be gone, and so lacks the numbers that the run has counted.
   for (const auto& [name, stage] : recorded.stages) {
     if (stage->interface(type_name<CategoryOutputs>()) == nullptr) continue;
-    std::erase_if(all, [&](const Difference& one) {
+    std::erase_if(all, [&name = name](const Difference& one) {
       return one.key == "stage." + name + ".classes" && !one.now;
     });
   }

@@ -285,7 +285,7 @@ std::vector<RunFolder> with_known_contents(std::vector<RunFolder> runs) {
     for (const auto& [key, value] : run.parameters) {
       if (!key.ends_with(content_suffix)) continue;
       const std::string named = key.substr(0, key.size() - content_suffix.size());
-      if (std::ranges::any_of(runs, [&](const RunFolder& other) {
+      if (std::ranges::any_of(runs, [&, &key = key](const RunFolder& other) {
             return other.parameters.contains(named) && !other.parameters.contains(key);
           })) {
         unknown.insert(key);

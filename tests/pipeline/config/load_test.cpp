@@ -420,7 +420,7 @@ stop_early = { metric = "total.total", patience = 2, goal = "lowest" }
 
 TEST_F(Load, ResolvedTakesAnotherPresetAndOtherConditions) {
   folder_.write("base.toml", simple);
-  const auto blurred = [&](const std::string& keys) {
+  const auto with_blur = [&](const std::string& keys) {
     return loaded("extends = \"base.toml\"\n[stage.blur]\nuse = \"fixture.blur\"\n" + keys +
                   "[flow]\nmore = \"numbers -> blur\"\n")
         .spec.resolved;
@@ -431,11 +431,11 @@ TEST_F(Load, ResolvedTakesAnotherPresetAndOtherConditions) {
   };
   const std::string theirs = "preset = \"theirs\"\n";
   const std::string ours = "preset = \"ours\"\n";
-  EXPECT_THAT(with(blurred(theirs), theirs, ours),
+  EXPECT_THAT(with(with_blur(theirs), theirs, ours),
               AllOf(HasSubstr("# mode = \"linear\"  # default"), HasSubstr("# radius = 2")));
-  EXPECT_THAT(with(blurred(theirs + "radius = 5\n"), theirs, ours), HasSubstr("\nradius = 5\n"))
+  EXPECT_THAT(with(with_blur(theirs + "radius = 5\n"), theirs, ours), HasSubstr("\nradius = 5\n"))
       << "a value of the file stays, even if it was the other preset's default";
-  const std::string cubic = blurred("mode = \"cubic\"\n");
+  const std::string cubic = with_blur("mode = \"cubic\"\n");
   EXPECT_THAT(cubic, HasSubstr("# sharpness = 0.5  # default"));
   EXPECT_THAT(with(cubic, "mode = \"cubic\"", "mode = \"nearest\""),
               HasSubstr("# sharpness: not set"));

@@ -725,7 +725,7 @@ TEST_F(FromRunTest, TheOtherRunStaysAsItIs) {
 }
 
 TEST_F(FromRunTest, ItIsResumedLikeAnyOther) {
-  flows_.script = [this](const FlowOptions& options, FlowResult& result) {
+  flows_.script = [](const FlowOptions& options, FlowResult& result) {
     if (options.run.epoch == 3) result.error = Error("no flow", Fault::data);
   };
   EXPECT_EQ(begin().code, ExitCode::data);
