@@ -13,10 +13,13 @@
 #include <utility>
 #include <vector>
 
-// OpenMP's, by hand: GCC's omp.h is not for other compilers, and so not for clang-tidy.
+#ifdef _OPENMP
+#include <omp.h>
+#else  // as clang-tidy reads this, which has no omp.h
 extern "C" {
 void omp_set_num_threads(int count) noexcept;
 }
+#endif
 
 namespace seam::nn {
 namespace {
