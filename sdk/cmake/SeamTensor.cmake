@@ -2,6 +2,11 @@
 set(CMAKE_MESSAGE_LOG_LEVEL ERROR)  # the wheel's own files warn of a library that they do without
 find_package(Torch REQUIRED)
 unset(CMAKE_MESSAGE_LOG_LEVEL)
+# With C++20, Clang instantiates the vector of c10::IValue in LibTorch 1.13's List.h before IValue is complete.
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND Torch_VERSION VERSION_LESS 2)
+  message(FATAL_ERROR "Seam: Clang cannot compile the headers of LibTorch ${Torch_VERSION} (${Torch_DIR}) as C++20; use GCC, or "
+    "PyTorch's CPU wheel (scripts/setup --libtorch wheel)")
+endif()
 find_package(OpenMP REQUIRED)  # at::parallel_for is an inline function: parallel only under -fopenmp
 
 # LibTorch's targets refer to each other by name wherever they are used (in 1.13), but are known only in the folder that
