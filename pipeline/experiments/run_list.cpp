@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "pipeline/config/axis.hpp"
 #include "pipeline/config/variants.hpp"
@@ -33,6 +34,12 @@ std::string name_of(const fs::path& folder) {
 
 std::string short_key(const std::string& key) {
   return key.substr(key.rfind('.') + 1);
+}
+
+/// Nothing if the run has not yet measured again what it measured before its epochs.
+std::optional<ShownScore> of_trained(const RunFolder& run, ShownScore shown) {
+  if (run.state != RunState::complete && shown.value.when == "before") return std::nullopt;
+  return shown;
 }
 
 }  // namespace
@@ -164,13 +171,13 @@ std::optional<ShownScore> shown_score(const RunFolder& run, const std::string& m
           [&](const Score& score) { return score.metric == shown.metric && score.flow == flow; });
       own != headlines.end()) {  // of whole flows only
     shown.value = {own->epoch, own->flow, own->when, own->value};
-    return shown;
+    return of_trained(run, std::move(shown));
   }
   const auto value = choose_value(read_metric(run.path, shown.metric), shown.metric, flow,
                                   WhichEpoch::last, Better::higher);
   if (!value) return std::nullopt;
   shown.value = *value;
-  return shown;
+  return of_trained(run, std::move(shown));
 }
 
 }  // namespace seam::host

@@ -35,7 +35,7 @@ struct ShownScore {
   MetricValue value;
 };
 /// The value of `metric`, or, if that is empty, of the run's first headline; nullopt if it was not
-/// measured.
+/// measured, or, by a run that is not complete, only before its epochs.
 std::optional<ShownScore> shown_score(const RunFolder& run, const std::string& metric);
 
 }  // namespace seam::host

@@ -273,11 +273,13 @@ std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& sc
   shown.best = schedule.epochs > 1 && std::ranges::any_of(scores, [&](const Score& score) {
                  return in_epochs(schedule, score.flow);
                });
-  shown.epoch = schedule.epochs > 1 && !epoch;
+  // Of a run that was stopped before it measured the trained network.
+  const bool early = std::ranges::find(scores, "before", &Score::when) != scores.end();
+  shown.epoch = early || (schedule.epochs > 1 && !epoch);
   shown.protocol =
       std::ranges::any_of(scores, [](const Score& score) { return !score.protocol.empty(); });
   std::string title = painted(screen, Paint::bold, "score");
-  if (schedule.epochs > 1 && epoch) {
+  if (schedule.epochs > 1 && !shown.epoch) {
     title += fmt::format(" after epoch {} of {}", *epoch + 1, schedule.epochs);
   }
   std::string table = table_of(scores, shown, schedule, screen, std::string::npos);

@@ -147,6 +147,19 @@ TEST_F(RunFolderTest, AListHasRunsByTheirStart) {
   EXPECT_REFUSED(find_runs(folder_.path() / "none"), Fault::configuration, "there is no folder '");
 }
 
+TEST_F(RunFolderTest, AScoreFromBeforeTheEpochsIsShownOnlyOfACompleteRun) {
+  folder_.write("run/resolved.toml", resolved);
+  folder_.write("run/metrics.jsonl",
+                R"({"epoch":0,"flow":"test","stage":"recall","name":"r@1","step":0,"value":0.25,)"
+                R"("when":"before"})"
+                "\n");
+  write_summary(R"("complete":true,"exit_code":0)");
+  ASSERT_TRUE(shown_score(read(), "recall.r@1").has_value());
+  EXPECT_EQ(shown_score(read(), "recall.r@1")->value.value, 0.25);
+  write_summary(R"("complete":false,"exit_code":4)");
+  EXPECT_FALSE(shown_score(read(), "recall.r@1").has_value()) << "of the untrained network";
+}
+
 TEST(ChangedParameters, AreThoseOfOnePipelineFileThatCanMatter) {
   std::vector<RunFolder> runs(3);
   runs[0].pipeline = runs[1].pipeline = "/a.toml";

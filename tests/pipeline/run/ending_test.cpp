@@ -66,6 +66,19 @@ TEST(ScoreTable, ShowsWhatAScoreShouldBeBetterThan) {
       << "below the table if it is too wide for the screen";
 }
 
+TEST(ScoreTable, AScoreFromBeforeTheEpochsIsNoneOfTheTrainedNetwork) {
+  std::vector<Score> scores = two();
+  scores[0].when = "before";
+  scores[0].epoch = 0;
+  scores[0].best.reset();
+  scores[0].protocol.clear();
+  EXPECT_EQ(score_table(scores, epochs(24), {}),
+            "\nscore\n"
+            "metric             value  std. error  epoch   best   best epoch\n"
+            "recall.none.r@1    0.663  ± 0.021     before\n"
+            "triplet_loss.loss  3.213              24      3.213  24\n");
+}
+
 TEST(ScoreTable, WithoutEpochsThereIsNoBest) {
   EXPECT_EQ(score_table({score("recall.r@1", 0.5, 0, {0.5, 0})}, epochs(1), {}),
             "\nscore\n"
