@@ -21,7 +21,6 @@ namespace export_neighbours_test {
 
 namespace fs = std::filesystem;
 using seam::Packet;
-using seam::retrieval::Rankings;
 using seam::stages::Index;
 using seam::stages::NearestNeighbours;
 using seam::stages::Search;

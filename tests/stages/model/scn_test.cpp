@@ -14,7 +14,6 @@
 namespace seam::stages {
 namespace scn_test {
 
-using seam::testing::Harness;
 using test::siamese::batch, test::siamese::batches, test::siamese::output,
     test::siamese::Parameters, test::siamese::small;
 
