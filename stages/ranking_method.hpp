@@ -1,8 +1,5 @@
-/// The meaning of distances under a ranking method.
-///
-///     exact/expand=average(10)/rerank=k-reciprocal(20,6,0.3)-of-200
-///           │                  └ distances are of the re-ranking, no longer of the metric
-///           └ distances are to the query as it was moved
+/// The meaning of distances under a ranking method, which a gallery names: those of "exact" are by
+/// the metric, those of "exact/rerank=k-reciprocal(20,6,0.3)-of-200" by the re-ranking.
 #pragma once
 
 #include <seam/retrieval.hpp>
@@ -13,10 +10,6 @@ namespace seam::stages {
 
 inline bool is_reranked(const std::string& method) {
   return method.find("rerank=") != std::string::npos;
-}
-
-inline bool is_expanded(const std::string& method) {
-  return method.find("expand=") != std::string::npos;
 }
 
 /// Whether gallery images of a query's own sequence are left out.

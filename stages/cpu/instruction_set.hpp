@@ -1,7 +1,7 @@
 /// Which vector instructions this processor has, for code that is compiled more than once so that a
 /// build for any x86-64 machine uses what the one it runs on has. There are two ways:
 ///
-///     [[gnu::target("avx2")]] void body_avx2(...) { body(...); }
+///     EachSet<loop>, in each_set.hpp
 ///         A loop: an always_inline function, in a wrapper for each set.
 ///     kernels/avx2.cpp, compiled with -march=x86-64-v3
 ///         Many functions: a source for each set. The set is a template parameter of all of them,

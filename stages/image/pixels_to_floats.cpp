@@ -3,6 +3,8 @@
 
 #include <stdexcept>
 
+#include "stages/cpu/each_set.hpp"
+
 namespace seam::stages {
 namespace {
 
@@ -48,29 +50,10 @@ struct Job {
   }
 }
 
-void convert_baseline(const Job& job) {
-  convert(job);
-}
-
-#if defined(__x86_64__)
-[[gnu::target("avx2")]] void convert_avx2(const Job& job) {
-  convert(job);
-}
-
-// GCC uses only half of each register without this option, which Clang does not know.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wignored-attributes"
-[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void convert_avx512(
-    const Job& job) {
-  convert(job);
-}
-#pragma GCC diagnostic pop
-#endif
-
 }  // namespace
 
 void pixels_to_floats(const Image& image, const Normalisation& normalisation, ChannelOrder order,
-                      std::span<float> out, [[maybe_unused]] InstructionSet set) {
+                      std::span<float> out, InstructionSet set) {
   if (image.channels() != 3 || out.size() != image.bytes()) {
     throw std::invalid_argument("an image of 3 channels and as many floats as bytes are needed");
   }
@@ -80,11 +63,7 @@ void pixels_to_floats(const Image& image, const Normalisation& normalisation, Ch
                 .normalisation = normalisation,
                 .plain = normalisation == Normalisation{},
                 .order = order};
-#if defined(__x86_64__)
-  if (set == InstructionSet::avx512) return convert_avx512(job);
-  if (set == InstructionSet::avx2) return convert_avx2(job);
-#endif
-  convert_baseline(job);
+  EachSet<convert>::of(set)(job);
 }
 
 }  // namespace seam::stages

@@ -7,6 +7,8 @@
 #include <span>
 #include <stdexcept>
 
+#include "stages/cpu/each_set.hpp"
+
 namespace seam::stages {
 namespace {
 
@@ -58,25 +60,6 @@ constexpr std::size_t run = 256;
   convert(at, left, m);
 }
 
-void convert_baseline(std::span<std::uint8_t> pixels, const Matrix& matrix) {
-  convert_all(pixels, matrix);
-}
-
-#if defined(__x86_64__)
-[[gnu::target("avx2")]] void convert_avx2(std::span<std::uint8_t> pixels, const Matrix& matrix) {
-  convert_all(pixels, matrix);
-}
-
-// GCC uses only half of each register without this option, which Clang does not know.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wignored-attributes"
-[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void convert_avx512(
-    std::span<std::uint8_t> pixels, const Matrix& matrix) {
-  convert_all(pixels, matrix);
-}
-#pragma GCC diagnostic pop
-#endif
-
 /// In units of 1 / 2^shift.
 Matrix in_parts(const std::array<double, 9>& matrix) {
   constexpr double one = 1 << shift;
@@ -101,18 +84,13 @@ Matrix in_parts(const std::array<double, 9>& matrix) {
 
 }  // namespace
 
-void recolour(Image& image, const std::array<double, 9>& matrix,
-              [[maybe_unused]] InstructionSet set) {
+void recolour(Image& image, const std::array<double, 9>& matrix, InstructionSet set) {
   if (image.channels() != 3) {
     throw std::invalid_argument("only an image of 3 channels can be recoloured");
   }
   const Matrix m = in_parts(matrix);
   const std::span<std::uint8_t> pixels(image.data(), image.bytes());
-#if defined(__x86_64__)
-  if (set == InstructionSet::avx512) return convert_avx512(pixels, m);
-  if (set == InstructionSet::avx2) return convert_avx2(pixels, m);
-#endif
-  convert_baseline(pixels, m);
+  EachSet<convert_all>::of(set)(pixels, m);
 }
 
 std::uint8_t largest_value(const Image& image) {

@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "stages/cpu/each_set.hpp"
+
 namespace seam::stages {
 namespace {
 
@@ -104,36 +106,6 @@ using Sixteen [[gnu::vector_size(16), gnu::aligned(1), gnu::may_alias]] = std::u
   }
 }
 
-using WarpRow = void (*)(const Row& row, std::uint32_t* words, std::uint8_t* out);
-
-void warp_row_baseline(const Row& row, std::uint32_t* words, std::uint8_t* out) {
-  warp_row(row, words, out);
-}
-
-#if defined(__x86_64__)
-[[gnu::target("avx2")]] void warp_row_avx2(const Row& row, std::uint32_t* words,
-                                           std::uint8_t* out) {
-  warp_row(row, words, out);
-}
-
-// GCC uses only half of each register without this option, which Clang does not know.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wignored-attributes"
-[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void warp_row_avx512(
-    const Row& row, std::uint32_t* words, std::uint8_t* out) {
-  warp_row(row, words, out);
-}
-#pragma GCC diagnostic pop
-#endif
-
-WarpRow fastest([[maybe_unused]] InstructionSet set) {
-#if defined(__x86_64__)
-  if (set == InstructionSet::avx512) return warp_row_avx512;
-  if (set == InstructionSet::avx2) return warp_row_avx2;
-#endif
-  return warp_row_baseline;
-}
-
 /// The image with its only row or column duplicated, so that every pixel has a neighbour.
 Image doubled(const Image& image) {
   Image result(std::max(image.height(), 2), std::max(image.width(), 2), 3);
@@ -172,7 +144,7 @@ Image warp_bilinear(const Image& image, const SourceMap& map, double gain, Instr
   const bool single = image.height() < 2 || image.width() < 2;
   const Image source = single ? doubled(image) : image;
   Image result(image.height(), image.width(), 3);
-  const WarpRow warp = fastest(set);
+  const auto warp = EachSet<warp_row>::of(set);
   const auto words =
       std::make_unique_for_overwrite<std::uint32_t[]>(static_cast<std::size_t>(image.width()));
   constexpr double parts = 256;

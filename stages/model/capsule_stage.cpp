@@ -105,11 +105,9 @@ void CapsuleStage::declare_capsules(Declaration& d) {
   d.parameter(
       "squash", options_.routing.squash,
       "function that limits capsules: length²/(1+length²) in their direction, with epsilon within "
-      "the root (released code) or after it (thesis), or tanh or sigmoid of each element",
+      "the root (released code) or after it (thesis)",
       {{"epsilon_in_root", nn::SquashForm::epsilon_in_root},
-       {"epsilon_after_root", nn::SquashForm::epsilon_after_root},
-       {"tanh", nn::SquashForm::tanh},
-       {"sigmoid", nn::SquashForm::sigmoid}});
+       {"epsilon_after_root", nn::SquashForm::epsilon_after_root}});
   d.parameter("routing_weights", options_.weights,
               "whether primary capsules share the matrices that predict class capsules, or each "
               "has its own",

@@ -134,12 +134,11 @@ void Capsules::declare_primary(Declaration& d) {
               {{"none", nn::PrimaryPadding::none}, {"same", nn::PrimaryPadding::same}});
   d.parameter("normalise_primary", options_.normalise_primary,
               "whether the primary convolution goes through batch normalisation");
-  d.parameter("squash", options_.routing.squash,
-              "function that limits primary and class capsules: none, length²/(1+length²) in their "
-              "direction, with epsilon within the root, or tanh of each element",
-              {{"none", nn::SquashForm::none},
-               {"epsilon_in_root", nn::SquashForm::epsilon_in_root},
-               {"tanh", nn::SquashForm::tanh}});
+  d.parameter(
+      "squash", options_.routing.squash,
+      "function that limits primary and class capsules: none, or length²/(1+length²) in "
+      "their direction, with epsilon within the root",
+      {{"none", nn::SquashForm::none}, {"epsilon_in_root", nn::SquashForm::epsilon_in_root}});
 }
 
 void Capsules::declare_classes(Declaration& d) {

@@ -12,10 +12,6 @@ namespace seam::stages {
 
 inline void declare_routing(Declaration& d, nn::RoutingOptions& routing) {
   d.parameter("iterations", routing.iterations, "routing iterations").range(1, 100);
-  d.parameter("gradient", routing.gradient,
-              "how many routing iterations are differentiated: all, or only the last one",
-              {{"all_iterations", nn::RoutingGradient::all_iterations},
-               {"last_iteration", nn::RoutingGradient::last_iteration}});
 }
 
 /// For separate weights of each input capsule. `usual` is the distribution of their initial values

@@ -59,79 +59,61 @@ SiameseResult SiameseCapsulesImpl::forward(const Tensor& images, const DropoutKe
 namespace seam::stages {
 
 void SiameseStage::declare_network(Declaration& d) {
-  d.preset("variant", options_,
-           "the network that the paper describes, or the one that its released code builds by "
-           "default: 3x3 convolutions with mirrored borders and batch normalisation, fewer primary "
-           "capsules, sigmoid, 3 iterations",
-           {{"as_published", Options{nn::siamese_capsules_as_published(), 32}},
-            {"released_default", Options{nn::siamese_capsules_released_default(), 16}}});
   declare_images(d);
   declare_capsules(d);
   d.parameter("dimensions", dimensions_, "length of the embedding").range(1, 65536);
   d.parameter("unit_length", unit_length_, "whether to scale the embedding to length 1");
-  const nn::NetworkOptions& all = options_.network;
   d.needs(field::images)
-      .contract("f32[N,3," + std::to_string(all.images.height) + "," +
-                std::to_string(all.images.width) + "]");
+      .contract("f32[N,3," + std::to_string(options_.images.height) + "," +
+                std::to_string(options_.images.width) + "]");
   d.provides(field::embedding).contract("f32[N," + std::to_string(dimensions_) + "]");
   d.provides(field::capsules)
-      .contract("f32[N," + std::to_string(all.classes) + "," +
-                std::to_string(all.class_capsule_size) + "]")
+      .contract("f32[N," + std::to_string(options_.classes) + "," +
+                std::to_string(options_.class_capsule_size) + "]")
       .doc("the face capsules");
   declare_module(d);
 }
 
 void SiameseStage::declare_images(Declaration& d) {
-  nn::NetworkOptions& all = options_.network;
-  d.parameter("channels", all.channels, "number of input channels: 1 (luminance) or 3").range(1, 3);
-  d.parameter("image_height", all.images.height,
+  d.parameter("channels", options_.channels, "number of input channels: 1 (luminance) or 3")
+      .range(1, 3);
+  d.parameter("image_height", options_.images.height,
               "height of the input images; no other size is accepted")
       .range(1, 4096);
-  d.parameter("image_width", all.images.width, "width of the input images").range(1, 4096);
-  d.parameter("width", all.width, "channels of the first convolution").range(1, 4096);
-  d.parameter("kernel", all.convolutions.kernel, "side of the first convolution")
-      .range(1, 64)
-      .only_with("variant", "as_published");
-  d.parameter("first_stride", all.first_stride, "stride of the first convolution")
-      .range(1, 16)
-      .only_with("variant", "as_published");
-  d.parameter("dropout", all.dropout,
+  d.parameter("image_width", options_.images.width, "width of the input images").range(1, 4096);
+  d.parameter("width", options_.width, "channels of the first convolution").range(1, 4096);
+  d.parameter("kernel", options_.convolutions.kernel, "side of the first convolution").range(1, 64);
+  d.parameter("first_stride", options_.first_stride, "stride of the first convolution")
+      .range(1, 16);
+  d.parameter("dropout", options_.dropout,
               "probability that a whole channel of a convolution is zeroed in training")
       .range(0, 0.99);
 }
 
 void SiameseStage::declare_capsules(Declaration& d) {
-  nn::NetworkOptions& all = options_.network;
-  d.parameter("primary_capsules", options_.primary_capsules,
+  d.parameter("primary_capsules", primary_capsules_,
               "primary capsules at each position of their convolution")
       .range(1, 4096);
-  d.parameter("capsule_size", all.capsule_size, "size of a primary capsule").range(1, 1024);
-  d.parameter("primary_kernel", all.convolutions.primary_kernel,
+  d.parameter("capsule_size", options_.capsule_size, "size of a primary capsule").range(1, 1024);
+  d.parameter("primary_kernel", options_.convolutions.primary_kernel,
               "side of the primary capsules' convolution")
-      .range(1, 64)
-      .only_with("variant", "as_published");
-  d.parameter("primary_stride", all.convolutions.primary_stride,
+      .range(1, 64);
+  d.parameter("primary_stride", options_.convolutions.primary_stride,
               "stride of the primary capsules' convolution")
-      .range(1, 16)
-      .only_with("variant", "as_published");
-  d.parameter("face_capsules", all.classes,
+      .range(1, 16);
+  d.parameter("face_capsules", options_.classes,
               "face capsules, to which the primary capsules are routed")
       .range(1, 4096);
-  d.parameter("face_capsule_size", all.class_capsule_size, "size of a face capsule").range(1, 1024);
-  declare_own_routing(d, all.routing, all.weight_deviation,
+  d.parameter("face_capsule_size", options_.class_capsule_size, "size of a face capsule")
+      .range(1, 1024);
+  declare_own_routing(d, options_.routing, options_.weight_deviation,
                       "Glorot's uniform distribution, or 1 with compat = \"routes_softmax\"");
-  d.parameter("nonlinearity", all.routing.squash,
-              "non-linearity of face capsules: squash, or tanh or sigmoid of each element. Primary "
-              "capsules are always squashed",
-              {{"squash", nn::SquashForm::epsilon_in_root},
-               {"tanh", nn::SquashForm::tanh},
-               {"sigmoid", nn::SquashForm::sigmoid}});
 }
 
 nn::SiameseCapsules SiameseStage::make() const {
   nn::SiameseCapsulesOptions all;
-  all.capsules = options_.network;
-  all.capsules.primary_channels = options_.primary_capsules * all.capsules.capsule_size;
+  all.capsules = options_;
+  all.capsules.primary_channels = primary_capsules_ * all.capsules.capsule_size;
   all.dimensions = dimensions_;
   all.unit_length = unit_length_;
   all.dropout = concrete_dropout();

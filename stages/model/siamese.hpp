@@ -1,7 +1,7 @@
 /// The Siamese capsule network, and the base class of its stages.
 ///
 ///     model.scn ──────────┐
-///     model.sdropcapnet ──┴─► SiameseStage: options of a variant ─► nn::SiameseCapsules
+///     model.sdropcapnet ──┴─► SiameseStage ─► nn::SiameseCapsules
 ///
 ///     image ─► convolution ─► primary capsules ─► routing ─► face capsules [K,D]
 ///           ─► (concrete dropout) ─► dense [K·D -> E] ─► (unit length) ─► embedding [E]
@@ -68,11 +68,6 @@ class SiameseStage : public RoutedStage<ModuleStage<nn::SiameseCapsules>> {
   void forward(nn::SiameseCapsules& net, Packet& packet, Context& context) override;
 
  private:
-  struct Options {
-    nn::NetworkOptions network;          ///< except for primary_channels
-    std::int64_t primary_capsules = 32;  ///< at each position
-  };
-
   /// The options of the stage's concrete dropout, or nullopt if it has none.
   [[nodiscard]] virtual std::optional<nn::ConcreteDropoutOptions> concrete_dropout() const = 0;
 
@@ -81,7 +76,8 @@ class SiameseStage : public RoutedStage<ModuleStage<nn::SiameseCapsules>> {
   void declare_images(Declaration& d);
   void declare_capsules(Declaration& d);
 
-  Options options_{nn::siamese_capsules_as_published(), 32};
+  nn::NetworkOptions options_ = nn::siamese_capsules();  // except for primary_channels
+  std::int64_t primary_capsules_ = 32;                   // at each position
   std::int64_t dimensions_ = 20;
   bool unit_length_ = true;
 };

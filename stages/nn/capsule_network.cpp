@@ -9,7 +9,6 @@
 
 #include "stages/nn/feature_extractor.hpp"
 #include "stages/nn/initialisation.hpp"
-#include "stages/nn/mirrored_convolutions.hpp"
 #include "stages/nn/residual_features.hpp"
 #include "stages/width_by_height.hpp"
 
@@ -19,8 +18,7 @@ namespace {
 using torch::Tensor;
 
 void check(const NetworkOptions& options) {
-  const bool any_channels =
-      options.features == FeatureKind::one_convolution || options.features == FeatureKind::mirrored;
+  const bool any_channels = options.features == FeatureKind::one_convolution;
   if (options.channels != 3 && !(any_channels && options.channels == 1)) {
     throw Error("these features take images of 3 channels, not " + std::to_string(options.channels),
                 Fault::configuration);
@@ -86,17 +84,6 @@ std::shared_ptr<ImageFeaturesImpl> valid_convolutions(const NetworkOptions& opti
   all.slope = slope_of(options);
   all.dropout = options.dropout;
   return std::make_shared<FeatureExtractorImpl>(all, seed);
-}
-
-std::shared_ptr<ImageFeaturesImpl> mirrored_convolutions(const NetworkOptions& options,
-                                                         std::uint64_t seed) {
-  MirroredConvolutionsOptions all;
-  all.in_channels = options.channels;
-  all.mirrored = {options.width, 2 * options.width, 2 * options.width};
-  all.slope = slope_of(options);
-  all.dropout = options.dropout;
-  all.primary = {options.primary_channels, 9, 2};
-  return std::make_shared<MirroredConvolutionsImpl>(all, seed);
 }
 
 std::int64_t capsules_of(const MapSize& map, std::int64_t capsule_size) {
@@ -188,7 +175,7 @@ NetworkOptions rccapsnet_cls_as_released() {
   return options;
 }
 
-NetworkOptions siamese_capsules_as_published() {
+NetworkOptions siamese_capsules() {
   NetworkOptions options;
   options.features = FeatureKind::one_convolution;
   options.classes = 20;
@@ -208,17 +195,6 @@ NetworkOptions siamese_capsules_as_published() {
   return options;
 }
 
-NetworkOptions siamese_capsules_released_default() {
-  NetworkOptions options = siamese_capsules_as_published();
-  options.features = FeatureKind::mirrored;
-  options.width = 16;
-  options.primary_channels = 128;
-  options.first_stride.reset();
-  options.routing.iterations = 3;
-  options.routing.squash = SquashForm::sigmoid;
-  return options;
-}
-
 std::shared_ptr<ImageFeaturesImpl> image_features(const NetworkOptions& options,
                                                   std::uint64_t seed) {
   switch (options.features) {
@@ -229,8 +205,6 @@ std::shared_ptr<ImageFeaturesImpl> image_features(const NetworkOptions& options,
     case FeatureKind::one_convolution:
     case FeatureKind::stacked_valid:
       return valid_convolutions(options, seed);
-    case FeatureKind::mirrored:
-      return mirrored_convolutions(options, seed);
   }
   return nullptr;  // unreachable: all kinds are listed
 }

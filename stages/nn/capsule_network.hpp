@@ -14,8 +14,6 @@
 ///     stacked_valid           conv 9x9 of w, conv 9x9/2 of 2w, 4w and 4w channels with norm and
 ///                             activation, without padding, conv 9x9/2 with or without
 ///                                                                               SCCapsNet-CLS
-///     mirrored                conv 3x3 of w, 2w and 2w channels with mirrored borders, activation
-///                             and norm, conv 2x2/2 of 2w, conv 9x9/2       O'Neill's released code
 ///
 /// and all end in `primary_channels`. Kınlı, "Clothing image retrieval with triplet capsule
 /// networks", 2019, and the released code. With w = 64, 512 primary channels and 23 classes
@@ -51,7 +49,6 @@ enum class FeatureKind : std::uint8_t {
   residual,
   one_convolution,
   stacked_valid,
-  mirrored
 };
 
 /// Which capsules share the matrices that predict class capsules.
@@ -92,7 +89,7 @@ struct NetworkOptions {
   std::optional<std::int64_t> first_stride;  ///< 2 with padding and 1 without if unset
   TwoConvolutions convolutions;
   LastPadding last_padding = LastPadding::none;  ///< of stacked_valid
-  std::int64_t channels = 3;  ///< 1: of the images' luminance; one_convolution and mirrored
+  std::int64_t channels = 3;                     ///< 1: of the images' luminance; one_convolution
   Activation activation = Activation::relu;
   double slope = 0.1;           ///< of leaky_relu
   double residual_slope = 0.3;  ///< of LeakyReLU within residual blocks; 0: ReLU
@@ -129,11 +126,7 @@ struct NetworkOptions {
 /// with separate weights for each primary capsule, 4 iterations, tanh instead of squash for face
 /// capsules. Its three statements on the number of face capsules exclude each other; 20 of 16 are
 /// the released code's.
-[[nodiscard]] NetworkOptions siamese_capsules_as_published();
-/// As built by the released code by default: 3x3 convolutions with mirrored borders, 16 primary
-/// capsules per pixel, sigmoid instead of squash, 3 iterations, and for images of 100x100 21 x 21 x
-/// 16 primary capsules. Softmax is over output capsules: its error is not a default here.
-[[nodiscard]] NetworkOptions siamese_capsules_released_default();
+[[nodiscard]] NetworkOptions siamese_capsules();
 
 /// The features of these options, with Glorot-uniform weights by `seed`. Throws seam::Error for
 /// sizes that do not fit.

@@ -5,7 +5,6 @@
 ///
 ///       FeatureExtractor       convolutions with and without padding    (SCCapsNet, Sabour et al.)
 ///       ResidualFeatures       a 7x7 convolution and residual blocks    (RCCapsNet)
-///       MirroredConvolutions   3x3 convolutions with mirrored borders   (O'Neill's code)
 #pragma once
 
 #include <torch/nn/module.h>

@@ -104,7 +104,7 @@ void replace_by_gradient(const Tensor& predictions, const Tensor& v_gradient,
     columns.push_back(it.couplings.transpose(1, 2));
     rows.push_back(of_s);
     // The first logits are zeros, whatever the predictions.
-    if (t == 0 || options.gradient == RoutingGradient::last_iteration) break;
+    if (t == 0) break;
     const Tensor of_couplings = of_s.bmm(predictions.transpose(1, 2));
     Tensor here = it.couplings * (of_couplings - (it.couplings * of_couplings).sum(axis, true));
     if (!last && options.logits == Logits::accumulate) here = here + of_logits;
@@ -122,7 +122,6 @@ struct OwnRouting : torch::autograd::Function<OwnRouting> {
     saved["classes"] = classes;
     saved["iterations"] = options.iterations;
     saved["logits"] = static_cast<std::int64_t>(options.logits);
-    saved["gradient"] = static_cast<std::int64_t>(options.gradient);
     saved["softmax"] = static_cast<std::int64_t>(options.softmax);
     saved["squash"] = static_cast<std::int64_t>(options.squash);
     saved["epsilon"] = options.epsilon;
@@ -143,7 +142,6 @@ struct OwnRouting : torch::autograd::Function<OwnRouting> {
     RoutingOptions options;
     options.iterations = saved["iterations"].toInt();
     options.logits = static_cast<Logits>(saved["logits"].toInt());
-    options.gradient = static_cast<RoutingGradient>(saved["gradient"].toInt());
     options.softmax = static_cast<RoutingSoftmax>(saved["softmax"].toInt());
     options.squash = static_cast<SquashForm>(saved["squash"].toInt());
     options.epsilon = saved["epsilon"].toDouble();

@@ -54,10 +54,6 @@ Tensor inverse_lengths(const Tensor& x) {
   return torch::rsqrt(torch::clamp_min((x * x).sum(-1), 1e-12));
 }
 
-bool keeps_direction(SquashForm form) {
-  return form != SquashForm::tanh && form != SquashForm::sigmoid;
-}
-
 /// With weights [N,D,K*O], or the [D,K*O] of all.
 Tensor route_predictions(const Tensor& u, const Tensor& weight, std::int64_t classes,
                          const RoutingOptions& options) {
@@ -66,20 +62,18 @@ Tensor route_predictions(const Tensor& u, const Tensor& weight, std::int64_t cla
                                  .view({u.size(1), u.size(0), classes, -1})
                                  .permute({1, 2, 0, 3})
                                  .contiguous();  // û [B,K,N,O]
-  const bool stop = options.gradient == RoutingGradient::last_iteration;
-  const Tensor seen = stop ? predictions.detach() : predictions;  // by the couplings
   const bool cosine = options.agreement == Agreement::cosine;
-  const Tensor scale = cosine ? inverse_lengths(seen) * options.factor : Tensor();  // [B,K,N]
+  const Tensor scale =
+      cosine ? inverse_lengths(predictions) * options.factor : Tensor();  // [B,K,N]
   Tensor logits = torch::zeros({u.size(0), classes, u.size(1)}, u.options());
   for (std::int64_t t = 0;; ++t) {
     const Tensor couplings = torch::softmax(logits, softmax_dimension(options));
     const Tensor s = couplings.unsqueeze(2).matmul(predictions).squeeze(2);
     const Tensor v = squash_reference(s, options.squash, options.epsilon);
     if (t + 1 == options.iterations) return v;
-    // Most squash functions keep the direction, but make short vectors too short for a cosine.
-    const Tensor& whole = cosine && keeps_direction(options.squash) ? s : v;
-    const Tensor parent = stop ? whole.detach() : whole;
-    Tensor agreement = seen.matmul(parent.unsqueeze(-1)).squeeze(-1);
+    // A squash keeps the direction, but makes short vectors too short for a cosine.
+    const Tensor& parent = cosine ? s : v;
+    Tensor agreement = predictions.matmul(parent.unsqueeze(-1)).squeeze(-1);
     if (cosine) agreement = agreement * inverse_lengths(parent).unsqueeze(-1) * scale;
     logits = options.logits == Logits::replace ? agreement : logits + agreement;
   }
@@ -95,9 +89,8 @@ Tensor route_factored(const Tensor& u, const Tensor& weight, std::int64_t classe
                       const RoutingOptions& options) {
   const std::int64_t size = weight.size(1) / classes;
   const Tensor matrices = weight.view({u.size(2), classes, size}).transpose(0, 1);  // [K,D,O]
-  const bool stop = options.gradient == RoutingGradient::last_iteration;
-  const Tensor capsules = (stop ? u.detach() : u).transpose(1, 2);                  // [B,D,N]
-  const Tensor transposed = (stop ? matrices.detach() : matrices).transpose(1, 2);  // [K,O,D]
+  const Tensor capsules = u.transpose(1, 2);                                        // [B,D,N]
+  const Tensor transposed = matrices.transpose(1, 2);                               // [K,O,D]
   // The logits of the first iteration are zeros, and the couplings equal.
   const bool over_classes = options.softmax == RoutingSoftmax::classes;
   const double equal = 1.0 / static_cast<double>(over_classes ? classes : u.size(1));
@@ -106,7 +99,7 @@ Tensor route_factored(const Tensor& u, const Tensor& weight, std::int64_t classe
   for (std::int64_t t = 0;; ++t) {
     const Tensor v = squash_reference(by_class(sums, matrices), options.squash, options.epsilon);
     if (t + 1 == options.iterations) return v;
-    const Tensor agreement = by_class(stop ? v.detach() : v, transposed).matmul(capsules);
+    const Tensor agreement = by_class(v, transposed).matmul(capsules);
     logits = t == 0 || options.logits == Logits::replace ? agreement : logits + agreement;
     sums = torch::softmax(logits, softmax_dimension(options)).matmul(u);
   }
@@ -140,7 +133,6 @@ kernels::RoutingShape shape_of(const Tensor& u, const Tensor& weight, std::int64
   shape.output_size = weight.size(1) / classes;
   shape.iterations = options.iterations;
   shape.accumulate = options.logits == Logits::accumulate;
-  shape.gradient_through_logits = options.gradient == RoutingGradient::all_iterations;
   return shape;
 }
 
@@ -223,7 +215,6 @@ struct RoutingFunction : torch::autograd::Function<RoutingFunction> {
     context->saved_data["classes"] = classes;
     context->saved_data["iterations"] = options.iterations;
     context->saved_data["accumulate"] = options.logits == Logits::accumulate;
-    context->saved_data["all_iterations"] = options.gradient == RoutingGradient::all_iterations;
     context->saved_data["epsilon"] = options.epsilon;
     return result.v;
   }
@@ -234,9 +225,6 @@ struct RoutingFunction : torch::autograd::Function<RoutingFunction> {
     options.iterations = context->saved_data["iterations"].toInt();
     options.logits =
         context->saved_data["accumulate"].toBool() ? Logits::accumulate : Logits::replace;
-    options.gradient = context->saved_data["all_iterations"].toBool()
-                           ? RoutingGradient::all_iterations
-                           : RoutingGradient::last_iteration;
     const double epsilon = context->saved_data["epsilon"].toDouble();
     const kernels::RoutingShape shape =
         shape_of(saved[0], saved[1], context->saved_data["classes"].toInt(), options);

@@ -36,12 +36,6 @@ enum class Agreement : std::uint8_t {
   cosine,   ///< RoutingOptions::factor times û_ij · v_j / (|û_ij| |v_j|)
 };
 
-/// How far back the gradient goes.
-enum class RoutingGradient : std::uint8_t {
-  all_iterations,  ///< through the coupling coefficients of every iteration: the released code
-  last_iteration,  ///< coupling coefficients count as constants
-};
-
 /// The index over which the coupling coefficients c_ij sum to one.
 enum class RoutingSoftmax : std::uint8_t {
   classes,         ///< each input capsule's: Sabour et al., and the released code
@@ -53,7 +47,6 @@ struct RoutingOptions {
   Agreement agreement = Agreement::product;
   double factor = 10;  ///< on cosines: a softmax over classes needs differences of order 1
   Logits logits = Logits::replace;
-  RoutingGradient gradient = RoutingGradient::all_iterations;
   RoutingSoftmax softmax = RoutingSoftmax::classes;
   SquashForm squash = SquashForm::epsilon_in_root;
   double epsilon = squash_epsilon;

@@ -103,8 +103,6 @@ Tensor squash_reference(const Tensor& s, SquashForm form, double epsilon) {
     }
     case SquashForm::tanh:
       return torch::tanh(s);
-    case SquashForm::sigmoid:
-      return torch::sigmoid(s);
     case SquashForm::none:
       return s;
   }

@@ -28,7 +28,6 @@ enum class SquashForm : std::uint8_t {
   epsilon_in_root,     ///< as above: the released code
   epsilon_after_root,  ///< ... · s / (|s| + ε): equation 7 of the thesis
   tanh,                ///< of each element: the Siamese capsule network of O'Neill (2018)
-  sigmoid,             ///< of each element: its released code
   none,                ///< v = s, of any length
 };
 

@@ -247,8 +247,6 @@ std::string DrawnNeighbours::note() const {
       "Nearest first, under mask " + to_string(mask_) + " by " + order_of(metric_, method_) + ".";
   if (is_reranked(method_)) {
     text += " Distances are those of the re-ranking, not of " + to_string(metric_) + ".";
-  } else if (is_expanded(method_)) {
-    text += " Distances are to the query after query expansion.";
   }
   text += " Labels are read to select the queries and to frame the images that show their item";
   text += reads_labels(mask_)

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "stages/retrieval/exact_search.hpp"
-#include "stages/retrieval/vector_gallery.hpp"
 
 namespace seam::stages {
 
@@ -65,7 +64,7 @@ struct GalleryMetrics {
   [[nodiscard]] Metric under(Mask mask) const { return mask == Mask::none ? whole : masked; }
 };
 
-class GalleryIndex final : public VectorGallery {
+class GalleryIndex final : public retrieval::Gallery {
  public:
   /// Removes all content, but keeps the settings.
   void clear();
@@ -95,12 +94,18 @@ class GalleryIndex final : public VectorGallery {
   [[nodiscard]] std::string method() const override { return "exact"; }
   [[nodiscard]] std::int64_t trainings() const override { return trainings_; }
   [[nodiscard]] retrieval::InputSize input() const override { return input_; }
-  [[nodiscard]] const Tensor& vectors(Mask mask) const override;
-  [[nodiscard]] std::string data_difference() const override { return data_difference_; }
-  [[nodiscard]] std::span<const std::string> files() const override { return files_; }
-  [[nodiscard]] std::span<const std::string> sequences() const override { return sequences_; }
   [[nodiscard]] Neighbours search(const Tensor& queries,
                                   const retrieval::SearchRequest& request) const override;
+
+  /// f32[G,E] on the CPU, in the order of rows(). Only if the gallery is ready. Throws seam::Error
+  /// for a mask that is not among masks().
+  [[nodiscard]] const Tensor& vectors(Mask mask) const;
+  /// As PublishedLists::difference(), of the data sets that filled it; only if it is ready.
+  [[nodiscard]] const std::string& data_difference() const { return data_difference_; }
+  /// [G] the file of each row's image, as from picture_files(); empty if it has none.
+  [[nodiscard]] std::span<const std::string> files() const { return files_; }
+  /// [G] the sequence of each row's image; empty if it belongs to none.
+  [[nodiscard]] std::span<const std::string> sequences() const { return sequences_; }
 
  private:
   [[nodiscard]] const ExactIndex& index_under(Mask mask) const;

@@ -3,7 +3,6 @@
 #include "stages/counted.hpp"
 #include "stages/picture_paths.hpp"
 #include "stages/retrieval/compared_batch.hpp"
-#include "stages/retrieval/expansion.hpp"
 #include "stages/retrieval/gallery_items.hpp"
 #include "stages/retrieval/sequences.hpp"
 
@@ -25,10 +24,8 @@ void Index::declare(Declaration& d) {
   d.needs(field::origins);
   d.accepts(field::paths).doc("to detect queries that are in the gallery");
   d.accepts(field::sequences).doc("for `exclude_sequence` of the search");
-  d.accepts(field::query_expansion).doc("rejected, because only queries are expanded");
   d.upstream(lists_, "whether the images are those of published results");
   d.offers<retrieval::Gallery>(gallery_);
-  d.offers<VectorGallery>(gallery_);
   d.keeps_state(seam::Kept::until_next_flow);
 }
 
@@ -43,12 +40,6 @@ void Index::begin(Context& context) {
 }
 
 void Index::process(const Packet& packet, Context& /*context*/) {
-  if (packet.has(field::query_expansion)) {
-    throw Error(
-        "these embeddings were moved by retrieval.query_expansion, which is for queries; "
-        "remove it from the gallery's flow",
-        Fault::configuration);
-  }
   const auto count = static_cast<std::size_t>(images_in(packet, masks_));
   const auto& items = packet[field::items];
   const auto& indices = packet[field::indices];

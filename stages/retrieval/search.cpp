@@ -7,9 +7,8 @@
 #include "stages/counted.hpp"
 #include "stages/picture_paths.hpp"
 #include "stages/retrieval/compared_batch.hpp"
-#include "stages/retrieval/expansion.hpp"
+#include "stages/retrieval/gallery_index.hpp"
 #include "stages/retrieval/gallery_items.hpp"
-#include "stages/retrieval/vector_gallery.hpp"
 
 namespace seam::stages {
 
@@ -38,7 +37,6 @@ void Search::declare(Declaration& d) {
   d.needs(field::origins);
   d.accepts(field::paths).doc("to detect queries that are in the gallery");
   if (exclude_sequence_) d.needs(field::sequences);
-  d.accepts(field::query_expansion).doc("from `retrieval.query_expansion`, for the protocol");
   d.provides(field::rankings).contract("*[N," + std::to_string(k_) + "]");
   d.provides(field::searched_gallery)
       .doc("information that `retrieval.recall` needs to count hits");
@@ -70,7 +68,7 @@ void Search::begin(Context& context) {
     if (row.origin.file) lists_.insert(*row.origin.file);
   }
   row_of_file_.clear();
-  if (const auto* const known = dynamic_cast<const VectorGallery*>(&*gallery_)) {
+  if (const auto* const known = dynamic_cast<const GalleryIndex*>(&*gallery_)) {
     std::int64_t row = 0;
     for (const std::string& file : known->files()) {
       if (!file.empty()) row_of_file_.emplace(file, row);
@@ -153,7 +151,7 @@ SearchedGallery Search::searched_by(const Packet& query, const LeftOut& left_out
     searched.images.push_back(images - static_cast<std::int64_t>(rows.size()));
   }
   // An index of a different plugin has no information about published lists.
-  const auto* const known = dynamic_cast<const VectorGallery*>(&*gallery_);
+  const auto* const known = dynamic_cast<const GalleryIndex*>(&*gallery_);
   if (known != nullptr) searched.data_difference = known->data_difference();
   searched.lists = lists_;
   searched.without_item = without_item_;
@@ -235,42 +233,12 @@ Ranking Search::ranking_under(Mask mask, const Packet& query,
   return ranking;
 }
 
-/// The part of the protocol: "/expand=average(10)", or empty.
-std::string Search::expansion_of(const Packet& query) const {
-  if (!query.has(field::query_expansion)) return {};
-  const ExpandedQueries& expansion = query[field::query_expansion];
-  if (exclude_sequence_) {
-    throw Error(
-        "the queries were expanded with neighbours that may be from their own sequences, which "
-        "exclude_sequence leaves out; remove retrieval.query_expansion",
-        Fault::configuration);
-  }
-  if (masks_ != std::vector<Mask>{Mask::none}) {
-    throw Error(
-        "the queries were expanded, which only changes whole embeddings; set masks = [\"none\"], "
-        "or remove retrieval.query_expansion",
-        Fault::configuration);
-  }
-  if (expansion.gallery != &*gallery_) {
-    throw Error(
-        "retrieval.query_expansion and the retrieval.search after it must have the same `index`",
-        Fault::configuration);
-  }
-  if (expansion.self_excluded != exclude_self_) {
-    throw Error(
-        "`exclude_self` must be the same for retrieval.search and for the "
-        "retrieval.query_expansion before it",
-        Fault::configuration);
-  }
-  return "/" + expansion.text;
-}
-
 void Search::process(Packet& packet, Context& context) {
   const Packet& query = packet;
   const auto count = static_cast<std::size_t>(images_in(query, masks_));
   const auto& items = query[field::items];
   Rankings rankings;
-  rankings.method = gallery_->method() + expansion_of(query);
+  rankings.method = gallery_->method();
   if (exclude_sequence_) rankings.method += "/sequence=left-out";
   rankings.gallery_images = static_cast<std::int64_t>(items_.of_rows().size());
   rankings.gallery_items = items_.count();

@@ -47,7 +47,6 @@ class Search final : public Compute<Transform> {
                                                             const LeftOut& left_out) const;
   void count_own_images(const Packet& query, const std::vector<std::int64_t>& excluded);
   void count_sequences(const Packet& query);
-  [[nodiscard]] std::string expansion_of(const Packet& query) const;
   [[nodiscard]] retrieval::Ranking ranking_under(retrieval::Mask mask, const Packet& query,
                                                  const std::vector<std::int64_t>& items,
                                                  const Excluded& excluded) const;

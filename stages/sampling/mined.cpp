@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "stages/counted.hpp"
+#include "stages/packed_numbers.hpp"
 #include "stages/packed_texts.hpp"
 #include "stages/sampling/mining.hpp"
 
@@ -17,21 +18,10 @@ std::string numbered(const char* what, std::size_t number) {
   return what + std::string(" ") + std::to_string(number);
 }
 
-void put_numbers(Archive& archive, const std::string& name,
-                 const std::vector<std::int64_t>& numbers) {
-  put_tensor(archive, name, torch::tensor(numbers, torch::kInt64));
-}
-
-std::vector<std::int64_t> saved_numbers(const Archive& archive, const std::string& name) {
-  const Tensor saved = saved_tensor(archive, name, torch::kInt64);
-  const auto* data = saved.data_ptr<std::int64_t>();
-  return {data, data + saved.numel()};
-}
-
 /// Positions among `images` images.
 std::vector<std::int64_t> saved_positions(const Archive& archive, const std::string& name,
                                           std::size_t images) {
-  std::vector<std::int64_t> positions = saved_numbers(archive, name);
+  std::vector<std::int64_t> positions = numbers_in(archive, name);
   const auto outside = [&](std::int64_t position) {
     return position < 0 || position >= static_cast<std::int64_t>(images);
   };
@@ -239,7 +229,7 @@ void Mined::save(Archive& archive) const {
 void Mined::load(const Archive& archive) {
   forget();
   if (!archive.has("indices")) return;
-  const std::vector<std::int64_t> indices = saved_numbers(archive, "indices");
+  const std::vector<std::int64_t> indices = numbers_in(archive, "indices");
   const std::vector<std::string> items = unpacked_texts(archive.text("items"), "mined images");
   const std::vector<std::string> names = unpacked_texts(archive.text("names"), "mined images");
   if (items.size() != indices.size() || names.size() != indices.size()) {

@@ -57,7 +57,8 @@ class Gallery {
   [[nodiscard]] virtual std::span<const GalleryRow> rows() const = 0;
   /// How the vectors under the mask are compared.
   [[nodiscard]] virtual Metric metric(Mask mask) const = 0;
-  /// The search method: "exact", or a different name, which then is part of every protocol.
+  /// The search method: "exact", or a different name, which then is part of every protocol. With
+  /// "rerank=" in it, distances are not those of the metric: nothing is computed from them.
   [[nodiscard]] virtual std::string method() const = 0;
   /// Context::trainings() when the gallery was filled.
   [[nodiscard]] virtual std::int64_t trainings() const = 0;

@@ -25,8 +25,7 @@ struct RoutingShape {
   std::int64_t outputs = 0;      ///< K, output capsules
   std::int64_t output_size = 0;  ///< O, dimensions of an output capsule
   std::int64_t iterations = 3;
-  bool accumulate = false;              ///< logits are summed over iterations instead of replaced
-  bool gradient_through_logits = true;  ///< else the coupling coefficients count as constants
+  bool accumulate = false;  ///< logits are summed over iterations instead of replaced
 };
 
 template <class T>

@@ -132,9 +132,8 @@ struct RoutingBody {
       }
     }
   }
-  /// gradient [capsule][padded D] += coefficientsᵀ times matrices, over `terms` pairs of them.
-  static void spread(const RoutingShape& s, Index terms, const T* coefficients, const T* matrices,
-                     T* gradient) {
+  /// gradient [capsule][padded D] += coefficientsᵀ times matrices, over two pairs of them.
+  static void spread(const RoutingShape& s, const T* coefficients, const T* matrices, T* gradient) {
     const Index row = padded(s);
     for (Index column = 0; column < row; column += L::count) {
       for (Index i = 0; i < block; i += L::rows_of_one) {
@@ -142,8 +141,8 @@ struct RoutingBody {
         T* const c = gradient + i * row + column;
         L::template product_of<L::rows_of_one, 1>(left < L::rows_of_one ? left : L::rows_of_one,
                                                   {coefficients + i, 1, s.outputs * block, block},
-                                                  {matrices + column, 0, matrix_size(s), row},
-                                                  terms, s.outputs, c, row, c, row);
+                                                  {matrices + column, 0, matrix_size(s), row}, 2,
+                                                  s.outputs, c, row, c, row);
       }
     }
   }
@@ -293,7 +292,6 @@ struct RoutingBody {
       } else {
         backward_pass(s, scratch, zeros);
       }
-      if (!s.gradient_through_logits) break;
       if (t == 0) continue;
       for (Index r = s.accumulate ? 0 : t - 1; r < t; ++r) {
         add_outer(s, scratch.output + r * step, scratch.agreement_gradient, weight_gradient);
@@ -337,10 +335,6 @@ struct RoutingBody {
       const T* lanes = scratch.lanes + b * block * s.input_size;
       couplings_of(s, scratch.agreement, lanes, zeros, scratch.couplings);
       T* const gradient = scratch.gradient + b * block * row;
-      if (!s.gradient_through_logits) {
-        spread(s, 1, scratch.couplings, scratch.sum_gradient, gradient);
-        continue;
-      }
       project(s, scratch.sum_gradient, lanes, zeros, scratch.logit_gradient);
       for (Index half = 0; half < block; half += L::count) {
         Vector mean{};
@@ -354,7 +348,7 @@ struct RoutingBody {
         }
       }
       // Couplings with dS and logit gradients with G, which follow each other in memory.
-      spread(s, 2, scratch.couplings, scratch.sum_gradient, gradient);
+      spread(s, scratch.couplings, scratch.sum_gradient, gradient);
       gather(s, scratch.logit_gradient, scratch.capsules + b * block * row,
              scratch.agreement_gradient);
     }

@@ -21,11 +21,11 @@ namespace export_neighbours_test {
 
 namespace fs = std::filesystem;
 using seam::Packet;
-using seam::retrieval::Rankings;
 using seam::stages::Index;
 using seam::stages::NearestNeighbours;
 using seam::stages::Search;
 using seam::stages::retrieval_test::batch;
+using seam::stages::retrieval_test::found_by;
 using seam::stages::retrieval_test::refer_to;
 using seam::stages::retrieval_test::Texts;
 using seam::testing::Harness;
@@ -92,7 +92,7 @@ TEST_F(NeighboursTest, ALineForEachNeighbourNearestFirst) {
 }
 
 TEST_F(NeighboursTest, DistancesOfAReRankingAreNoCosines) {
-  harness_.push_all(seam::stages::retrieval_test::reranked(*gallery_, found(*gallery_))).finish();
+  harness_.push_all(found_by("exact/rerank=k-reciprocal(2,1,0.3)-of-5", found(*gallery_))).finish();
   std::istringstream lines(content("nearest.csv"));
   std::string line;
   std::getline(lines, line);
@@ -107,11 +107,7 @@ TEST_F(NeighboursTest, DistancesOfAReRankingAreNoCosines) {
 }
 
 TEST_F(NeighboursTest, QueryExpansionIsNamedWhereTheSimilarityIsOfTheMovedQuery) {
-  std::vector<Packet> packets = found(*gallery_);
-  Rankings rankings = packets.at(0).get(seam::field::rankings);
-  rankings.method = "exact/expand=average(10)";
-  packets.at(0).set(seam::field::rankings, rankings);
-  harness_.push_all(std::move(packets)).finish();
+  harness_.push_all(found_by("exact/expand=average(10)", found(*gallery_))).finish();
   EXPECT_THAT(content("nearest.csv"), HasSubstr("shirt,0,shirt,none,1,shirt,10,shirt,0,"
                                                 "cosine/search=exact/expand=average(10),0,1\n"));
 }

@@ -212,8 +212,6 @@ std::vector<Setting> settings() {
        }},
       {"dropout", Value{0.75}, [](nn::NetworkOptions& o) { o.dropout = 0.75; }},
       {"iterations", integer(1), [](nn::NetworkOptions& o) { o.routing.iterations = 1; }},
-      {"gradient", text("last_iteration"),
-       [](nn::NetworkOptions& o) { o.routing.gradient = nn::RoutingGradient::last_iteration; }},
       {"norm_axis", text("class"),
        [](nn::NetworkOptions& o) { o.norm_axis = nn::NormAxis::class_capsules; }},
   };

@@ -16,26 +16,26 @@ namespace sdropcapnet_test {
 
 using seam::testing::Harness;
 using test::siamese::batch, test::siamese::batches, test::siamese::output,
-    test::siamese::Parameters, test::siamese::published;
+    test::siamese::Parameters, test::siamese::small;
 
 const auto conformance = seam::testing::conformance<Sdropcapnet>({
-    .parameters = published({{"initial_dropout", 0.3}}),
+    .parameters = small({{"initial_dropout", 0.3}}),
     .packets = batches,
     .refused = {{{"initial_dropout", 1.0}}, {{"temperature", 0.0}}},
 });
 
 TEST(Sdropcapnet, IsTheSameNetworkInEvaluation) {
-  const Packet plain = output<Scn>(published(), false);
-  const Packet dropped = output<Sdropcapnet>(published({{"initial_dropout", 0.9}}), false);
+  const Packet plain = output<Scn>(small(), false);
+  const Packet dropped = output<Sdropcapnet>(small({{"initial_dropout", 0.9}}), false);
   EXPECT_TRUE(torch::equal(plain[field::embedding], dropped[field::embedding]));
-  EXPECT_FALSE(torch::equal(
-      output<Scn>(published(), true)[field::embedding],
-      output<Sdropcapnet>(published({{"initial_dropout", 0.9}}), true)[field::embedding]));
+  EXPECT_FALSE(
+      torch::equal(output<Scn>(small(), true)[field::embedding],
+                   output<Sdropcapnet>(small({{"initial_dropout", 0.9}}), true)[field::embedding]));
 }
 
 TEST(Sdropcapnet, AddsItsRegulariserToTheLoss) {
   const Parameters all =
-      published({{"regulariser", 0.5}, {"weight_regulariser", 0.25}, {"initial_dropout", 0.2}});
+      small({{"regulariser", 0.5}, {"weight_regulariser", 0.25}, {"initial_dropout", 0.2}});
   Harness harness("model", std::make_unique<Sdropcapnet>());
   for (const auto& [name, value] : all) harness.set(name, value);
   Packet with_loss = batch();
@@ -62,7 +62,7 @@ TEST(Sdropcapnet, AddsItsRegulariserToTheLoss) {
 TEST(Sdropcapnet, OnlyAcceptedBatchesAreRecorded) {
   const auto recorded = [](bool accepted) {
     Harness harness("model", std::make_unique<Sdropcapnet>());
-    for (const auto& [name, value] : published({{"initial_dropout", 0.2}})) {
+    for (const auto& [name, value] : small({{"initial_dropout", 0.2}})) {
       harness.set(name, value);
     }
     harness.training(true).push(batch());

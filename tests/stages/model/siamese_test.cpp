@@ -29,7 +29,7 @@ using Numbers = std::map<std::string, std::int64_t>;
 
 TEST(SiameseCapsules, HaveThePublishedNumbersLayerByLayer) {
   SiameseCapsulesOptions options;
-  options.capsules = siamese_capsules_as_published();
+  options.capsules = siamese_capsules();
   options.dropout = ConcreteDropoutOptions{};
   SiameseCapsules grey(options, 1);
   EXPECT_EQ(numbers_of(*grey), (Numbers{{"capsules.f.0.c", 20'992},
@@ -46,24 +46,8 @@ TEST(SiameseCapsules, HaveThePublishedNumbersLayerByLayer) {
   EXPECT_EQ(numbers_of(*colour)["0.c"], 62'464);
 }
 
-TEST(SiameseCapsules, OfTheReleasedDefaultHaveTheirNumbers) {
-  NetworkOptions options = siamese_capsules_released_default();
-  const auto features = image_features(options, 1);
-  EXPECT_EQ(numbers_of(*features), (Numbers{{"0.c", 160},
-                                            {"0.bn", 32},
-                                            {"1.c", 4'640},
-                                            {"1.bn", 64},
-                                            {"2.c", 9'248},
-                                            {"2.bn", 64},
-                                            {"halve", 4'128},
-                                            {"primary", 331'904}}));
-  const MapSize map = features->map_size(100, 100);
-  EXPECT_EQ(map.channels / options.capsule_size * map.height * map.width, 16 * 21 * 21);
-}
-
-NetworkOptions small_capsules(FeatureKind features) {
-  NetworkOptions options = features == FeatureKind::mirrored ? siamese_capsules_released_default()
-                                                             : siamese_capsules_as_published();
+NetworkOptions small_capsules() {
+  NetworkOptions options = siamese_capsules();
   options.width = 3;
   options.primary_channels = 8;
   options.capsule_size = 4;
@@ -71,14 +55,13 @@ NetworkOptions small_capsules(FeatureKind features) {
   options.class_capsule_size = 3;
   options.images = {25, 22};
   options.convolutions = {5, 3, 2};
-  options.first_stride.reset();
-  if (features == FeatureKind::one_convolution) options.first_stride = 2;
+  options.first_stride = 2;
   return options;
 }
 
-SiameseCapsulesOptions small(FeatureKind features) {
+SiameseCapsulesOptions small() {
   SiameseCapsulesOptions options;
-  options.capsules = small_capsules(features);
+  options.capsules = small_capsules();
   options.dimensions = 6;
   options.dropout = ConcreteDropoutOptions{};
   return options;
@@ -88,7 +71,7 @@ SiameseCapsulesOptions small(FeatureKind features) {
 TEST(SiameseCapsules, ComputeWhatTheyAreDescribedAs) {
   torch::manual_seed(1);
   const torch::NoGradGuard no_gradient;
-  SiameseCapsulesOptions options = small(FeatureKind::one_convolution);
+  SiameseCapsulesOptions options = small();
   SiameseCapsules net(options, 3);
   net->to(torch::kFloat64);
   net->eval();
@@ -114,39 +97,35 @@ TEST(SiameseCapsules, ComputeWhatTheyAreDescribedAs) {
 
 TEST(SiameseCapsules, GradientsReachEveryWeightAndAreThoseOfFiniteDifferences) {
   const test::Threads one(1);  // many small passes
-  for (const FeatureKind features : {FeatureKind::one_convolution, FeatureKind::mirrored}) {
-    torch::manual_seed(2);
-    SiameseCapsules net(small(features), 3);
-    net->to(torch::kFloat64);
-    const Tensor images = torch::rand({3, 3, 25, 22}, torch::kFloat64);
-    const Tensor direction = torch::randn({3, 6}, torch::kFloat64);
-    test::expect_gradients(
-        [&] {
-          return (net->forward(images, {1, 2, 3, 4}).embedding * direction).sum() +
-                 net->dropout->regulariser(net->dense->weight, 0.1);
-        },
-        net->parameters(), 6, 1e-6, 2e-5);
-  }
+  torch::manual_seed(2);
+  SiameseCapsules net(small(), 3);
+  net->to(torch::kFloat64);
+  const Tensor images = torch::rand({3, 3, 25, 22}, torch::kFloat64);
+  const Tensor direction = torch::randn({3, 6}, torch::kFloat64);
+  test::expect_gradients(
+      [&] {
+        return (net->forward(images, {1, 2, 3, 4}).embedding * direction).sum() +
+               net->dropout->regulariser(net->dense->weight, 0.1);
+      },
+      net->parameters(), 6, 1e-6, 2e-5);
 }
 
 TEST(SiameseCapsules, ThreadsDoNotChangeAByte) {
-  for (const FeatureKind features : {FeatureKind::one_convolution, FeatureKind::mirrored}) {
-    const auto with_threads = [&](int count) {
-      const test::Threads threads(count);
-      torch::manual_seed(4);
-      SiameseCapsules net(small(features), 3);
-      net->forward(torch::rand({13, 3, 25, 22}), {1, 2, 3, 4}).embedding.sum().backward();
-      std::vector<Tensor> gradients;
-      for (const Tensor& parameter : net->parameters()) gradients.push_back(parameter.grad());
-      return gradients;
-    };
-    const std::vector<Tensor> one = with_threads(1);
-    const std::vector<Tensor> four = with_threads(4);
-    for (std::size_t at = 0; at < one.size(); ++at) {
-      ASSERT_EQ(one[at].defined(), four[at].defined());
-      if (!one[at].defined()) continue;
-      EXPECT_TRUE(torch::equal(one[at], four[at])) << at;
-    }
+  const auto with_threads = [&](int count) {
+    const test::Threads threads(count);
+    torch::manual_seed(4);
+    SiameseCapsules net(small(), 3);
+    net->forward(torch::rand({13, 3, 25, 22}), {1, 2, 3, 4}).embedding.sum().backward();
+    std::vector<Tensor> gradients;
+    for (const Tensor& parameter : net->parameters()) gradients.push_back(parameter.grad());
+    return gradients;
+  };
+  const std::vector<Tensor> one = with_threads(1);
+  const std::vector<Tensor> four = with_threads(4);
+  for (std::size_t at = 0; at < one.size(); ++at) {
+    ASSERT_EQ(one[at].defined(), four[at].defined());
+    if (!one[at].defined()) continue;
+    EXPECT_TRUE(torch::equal(one[at], four[at])) << at;
   }
 }
 

@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/stages/model/network_testing.hpp"
@@ -24,6 +23,8 @@ inline Packet batch(std::int64_t rows = 4) {
 inline Parameters small(Parameters more = {}) {
   more.insert({{"image_height", std::int64_t{24}},
                {"image_width", std::int64_t{26}},
+               {"kernel", std::int64_t{5}},
+               {"primary_kernel", std::int64_t{3}},
                {"width", std::int64_t{4}},
                {"primary_capsules", std::int64_t{2}},
                {"capsule_size", std::int64_t{4}},
@@ -31,12 +32,6 @@ inline Parameters small(Parameters more = {}) {
                {"face_capsule_size", std::int64_t{3}},
                {"dimensions", std::int64_t{6}}});
   return more;
-}
-
-/// For the network that the paper describes, whose kernels are too large for such small images.
-inline Parameters published(Parameters more = {}) {
-  more.insert({{"kernel", std::int64_t{5}}, {"primary_kernel", std::int64_t{3}}});
-  return small(std::move(more));
 }
 
 inline std::vector<Packet> batches(testing::Harness& /*harness*/) {

@@ -65,8 +65,7 @@ std::vector<NamedNetwork> networks() {
           {"rccapsnet_cls_as_published", small(rccapsnet_cls_as_published())},
           {"rccapsnet_cls_as_released", small(rccapsnet_cls_as_released())},
           {"capsnet", small(capsnet())},
-          {"scn_as_published", small(siamese_capsules_as_published())},
-          {"scn_released_default", small(siamese_capsules_released_default())}};
+          {"scn", small(siamese_capsules())}};
 }
 
 class CapsuleNetworksTest : public ::testing::TestWithParam<NamedNetwork> {

@@ -248,7 +248,6 @@ void check_routing(InstructionSet set, const RoutingSizes& sizes, const RoutingO
   shape.output_size = sizes.output_size;
   shape.iterations = options.iterations;
   shape.accumulate = options.logits == Logits::accumulate;
-  shape.gradient_through_logits = options.gradient == RoutingGradient::all_iterations;
   const Tensor scratch = torch::full({table.scratch_size(shape)}, 1e30, u.options());
   const Tensor saved = torch::full({table.saved_size(shape)}, 1e30, u.options());
   const Tensor v = torch::empty_like(gradient);
@@ -270,14 +269,10 @@ TEST(RoutingKernels, OfEveryInstructionSetAreLibTorchsForwardAndBackward) {
     for (const RoutingSizes& sizes : {RoutingSizes{70, 16, 23, 16}, RoutingSizes{33, 8, 5, 12},
                                       RoutingSizes{7, 20, 3, 4}, RoutingSizes{1, 3, 1, 2}}) {
       for (const Logits logits : {Logits::replace, Logits::accumulate}) {
-        for (const RoutingGradient gradient :
-             {RoutingGradient::all_iterations, RoutingGradient::last_iteration}) {
-          RoutingOptions options;
-          options.logits = logits;
-          options.gradient = gradient;
-          check_routing<float>(set, sizes, options);
-          check_routing<double>(set, sizes, options);
-        }
+        RoutingOptions options;
+        options.logits = logits;
+        check_routing<float>(set, sizes, options);
+        check_routing<double>(set, sizes, options);
       }
     }
   }

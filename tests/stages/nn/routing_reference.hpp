@@ -17,16 +17,13 @@ inline torch::Tensor route_by_predictions(const torch::Tensor& u, const torch::T
   const Tensor predictions =
       u.matmul(weight).view({u.size(0), u.size(1), classes, -1}).permute({0, 2, 1, 3});
   const bool over_classes = options.softmax == nn::RoutingSoftmax::classes;
-  const bool stop = options.gradient == nn::RoutingGradient::last_iteration;
   Tensor logits = torch::zeros({u.size(0), classes, u.size(1)}, u.options());
   Tensor v;
   for (std::int64_t t = 0; t < options.iterations; ++t) {
     const Tensor couplings = torch::softmax(logits, over_classes ? 1 : 2);
     v = nn::squash_reference(couplings.unsqueeze(2).matmul(predictions).squeeze(2), options.squash,
                              options.epsilon);
-    const Tensor agreement = (stop ? predictions.detach() : predictions)
-                                 .matmul((stop ? v.detach() : v).unsqueeze(-1))
-                                 .squeeze(-1);
+    const Tensor agreement = predictions.matmul(v.unsqueeze(-1)).squeeze(-1);
     logits = options.logits == nn::Logits::replace ? agreement : logits + agreement;
   }
   return v;

@@ -39,15 +39,11 @@ const std::vector<Case> cases = {
 std::vector<RoutingOptions> all_options() {
   std::vector<RoutingOptions> all;
   for (const Logits logits : {Logits::replace, Logits::accumulate}) {
-    for (const RoutingGradient gradient :
-         {RoutingGradient::all_iterations, RoutingGradient::last_iteration}) {
-      for (std::int64_t iterations = 1; iterations <= 4; ++iterations) {
-        RoutingOptions options;
-        options.logits = logits;
-        options.gradient = gradient;
-        options.iterations = iterations;
-        all.push_back(options);
-      }
+    for (std::int64_t iterations = 1; iterations <= 4; ++iterations) {
+      RoutingOptions options;
+      options.logits = logits;
+      options.iterations = iterations;
+      all.push_back(options);
     }
   }
   return all;
@@ -216,8 +212,7 @@ std::vector<Layer> all_layers() {
   const std::vector<std::pair<std::string, SquashForm>> squashes{
       {"_squash", SquashForm::epsilon_in_root},
       {"_squash_after_root", SquashForm::epsilon_after_root},
-      {"_tanh", SquashForm::tanh},
-      {"_sigmoid", SquashForm::sigmoid}};
+      {"_tanh", SquashForm::tanh}};
   for (const auto& [squash, form] : squashes) {
     for (const bool own : {false, true}) {
       for (const Logits logits : {Logits::replace, Logits::accumulate}) {
@@ -331,9 +326,6 @@ void squash_in_place(std::vector<double>& s, SquashForm form, double epsilon) {
         break;
       case SquashForm::tanh:
         x = std::tanh(x);
-        break;
-      case SquashForm::sigmoid:
-        x = 1 / (1 + std::exp(-x));
         break;
       case SquashForm::none:
         break;

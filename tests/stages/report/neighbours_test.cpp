@@ -27,6 +27,7 @@ using seam::stages::Index;
 using seam::stages::QueryGroup;
 using seam::stages::Search;
 using seam::stages::retrieval_test::batch;
+using seam::stages::retrieval_test::found_by;
 using seam::stages::retrieval_test::refer_to;
 using seam::testing::Harness;
 using ::testing::ElementsAre;
@@ -138,23 +139,16 @@ TEST_F(DrawnNeighboursTest, TheNoteNamesWhatChangedTheDistances) {
   harness_.epoch(3).push_all(found(*gallery_)).finish();
   EXPECT_THAT(drawn().at("note").get<std::string>(),
               HasSubstr("under mask none by squared_euclidean. Labels"));
-  harness_.push_all(seam::stages::retrieval_test::reranked(*gallery_, found(*gallery_))).finish();
+  harness_.push_all(found_by("exact/rerank=k-reciprocal(2,1,0.3)-of-3", found(*gallery_))).finish();
   ASSERT_TRUE(harness_.errors().empty()) << harness_.errors()[0].full_message();
   EXPECT_THAT(drawn().at("note").get<std::string>(),
               HasSubstr("by squared_euclidean/search=exact/rerank=k-reciprocal(2,1,0.3)-of-3. "
                         "Distances are those of the re-ranking, not of squared_euclidean."));
-  std::vector<Packet> packets = found(*gallery_);
-  Rankings rankings = packets.at(0).get(seam::field::rankings);
-  rankings.method = "exact/expand=average(10)";
-  packets.at(0).set(seam::field::rankings, rankings);
-  harness_.push_all(std::move(packets)).finish();
-  EXPECT_THAT(drawn().at("note").get<std::string>(),
-              HasSubstr("Distances are to the query after query expansion."));
 }
 
 TEST_F(DrawnNeighboursTest, QueriesSearchedInDifferentWaysAreRefused) {
   harness_.push_all(found(*gallery_));
-  harness_.push_all(seam::stages::retrieval_test::reranked(*gallery_, found(*gallery_)));
+  harness_.push_all(found_by("exact/rerank=k-reciprocal(2,1,0.3)-of-3", found(*gallery_)));
   std::vector<Packet> by_cosine = found(*gallery_);
   Rankings rankings = by_cosine.at(0).get(seam::field::rankings);
   rankings.by_mask.front().metric = seam::retrieval::Metric::cosine;

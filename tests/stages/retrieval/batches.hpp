@@ -11,7 +11,6 @@
 
 #include "stages/retrieval/index.hpp"
 #include "stages/retrieval/recall.hpp"
-#include "stages/retrieval/rerank.hpp"
 #include "stages/retrieval/search.hpp"
 
 namespace seam::stages::retrieval_test {
@@ -47,19 +46,14 @@ inline void refer_to(testing::Harness& search, testing::Harness& gallery) {
   search.refer("index", *static_cast<retrieval::Gallery*>(found));
 }
 
-inline void rerank_from(testing::Harness& rerank, testing::Harness& gallery) {
-  void* found = gallery.runner().interface(type_name<VectorGallery>());
-  rerank.refer("index", *static_cast<VectorGallery*>(found));
-}
-
-/// The result of a search, re-ranked with k1 = 2 and k2 = 1.
-inline std::vector<Packet> reranked(testing::Harness& gallery, std::vector<Packet> found) {
-  testing::Harness rerank("rerank", std::make_unique<Rerank>());
-  rerank_from(rerank, gallery);
-  rerank.set("k1", 2).set("k2", 1);
-  for (Packet& packet : found) rerank.push(std::move(packet));
-  rerank.finish();
-  return rerank.take_outputs();
+/// The results of a search, as if a gallery of another plugin had found them by this method.
+inline std::vector<Packet> found_by(const std::string& method, std::vector<Packet> found) {
+  for (Packet& packet : found) {
+    retrieval::Rankings rankings = packet.get(field::rankings);
+    rankings.method = method;
+    packet.set(field::rankings, std::move(rankings));
+  }
+  return found;
 }
 
 /// The three stages, wired as a pipeline would.

@@ -170,22 +170,6 @@ TEST(SearchStage, RefusesSequencesThatTheGalleryDoesNotHave) {
   EXPECT_THAT(error_with(""), HasSubstr("no query has a sequence"));
 }
 
-TEST(RerankStage, RefusesWhatLeftOutSequences) {
-  Retrieval stages;
-  stages.search.set("exclude_sequence", true).set("k", 2);
-  stages.index
-      .push(with_sequences(
-          batch(0, {"coat", "hat", "hat"}, torch::tensor({{1.0F}, {2.0F}, {4.0F}})), {"7", "", ""}))
-      .finish();
-  stages.search.push(with_sequences(batch(5, {"coat"}, torch::tensor({{1.0F}})), {"7"})).finish();
-  testing::Harness rerank("rerank", std::make_unique<Rerank>());
-  retrieval_test::rerank_from(rerank, stages.index);
-  rerank.set("k1", 2).set("k2", 1);
-  for (Packet& packet : stages.search.take_outputs()) rerank.push(std::move(packet));
-  ASSERT_EQ(rerank.errors().size(), 1U);
-  EXPECT_THAT(rerank.errors()[0].what(), HasSubstr("remove retrieval.rerank or exclude_sequence"));
-}
-
 TEST(IndexStage, ItsSequencesAreSavedWithIt) {
   const auto searched = [](bool saved) {
     Retrieval stages;

@@ -75,7 +75,7 @@ seam inspect acme.my_transform > "$work/inspected" || fail "an installed plugin 
 
 # A loss with its own weights, the components, and an unedited tensor stage.
 examples=(proxy_nca)
-if $all; then examples+=(csv_table equalise); fi
+if $all; then examples+=(csv_table equalise reranking); fi
 for example in "${examples[@]}"; do
   cp -r "$source_tree/examples/$example" "$work/$example"
   build_and_test "$work/$example"
@@ -87,9 +87,12 @@ fi
 
 if ! $all; then
   echo "left out: plugins of the kinds source, collector, sink, model and loss, a tensor plugin, the guide's example,"
-  echo "examples/csv_table and examples/equalise; SEAM_ALL_PROJECTS=1 builds them"
+  echo "examples/csv_table, examples/equalise and examples/reranking; SEAM_ALL_PROJECTS=1 builds them"
   exit
 fi
+protocol='/search=exact/expand=alpha(3,3)/rerank=k-reciprocal(8,3,0.3)-of-200/'
+grep --quiet --recursive --fixed-strings "$protocol" "$work/reranking/build/run-of-test/reports" ||
+  fail "the report does not name the re-ranking"
 
 # An unedited network and an unedited loss.
 for kind in model loss; do

@@ -1,0 +1,5 @@
+#include <seam/plugin.hpp>
+
+#include "reranking.hpp"
+
+SEAM_PLUGIN(Reranking)
