@@ -60,6 +60,7 @@ RunsTable table_of(const std::vector<RunFolder>& runs, const fs::path& from) {
     std::vector<Score> own;
     try {
       own = read_headlines(runs[at].path);
+      std::erase_if(own, [&](const Score& score) { return !is_of_trained(runs[at], score.when); });
     } catch (const Error& error) {
       problem = error.full_message();
     }

@@ -387,6 +387,11 @@ std::vector<std::string> apply_overrides(Table& tree, const std::vector<std::str
     std::size_t value_at = equals + 1;
     while (value_at < text.size() && text[value_at] == ' ') ++value_at;
     Node value = read_set_value(text.substr(value_at), place_at(value_at, 1));
+    if (const Table* table = value.table(); table != nullptr && table->entries.empty()) {
+      findings.error("set-syntax", place_at(0, text.size()),
+                     "an empty table changes nothing; set the keys within it");
+      continue;
+    }
     // Wrapped from the inside out: {stage: {model: {classes: 50}}}.
     for (auto step = path->rbegin(); step != path->rend(); ++step) {
       Table table;

@@ -164,9 +164,10 @@ std::string summary_of(const std::vector<ListedPart>& parts) {
     others.push_back(fmt::format("{} {}", number, state));
     if (state != "different" && state != "doubled") of += number;
   }
-  return fmt::format("{} of {} are complete: {}, {} of them dropped or skipped{}",
-                     counts["complete"], counted(of, "shard"), packets_text(packets),
-                     count_text(lost), others.empty() ? "" : "; " + enumerated(others));
+  return fmt::format("{} of {} {} complete: {}, {} of them dropped or skipped{}",
+                     counts["complete"], counted(of, "shard"), of == 1 ? "is" : "are",
+                     packets_text(packets), count_text(lost),
+                     others.empty() ? "" : "; " + enumerated(others));
 }
 
 }  // namespace seam::host

@@ -36,10 +36,8 @@ std::string short_key(const std::string& key) {
   return key.substr(key.rfind('.') + 1);
 }
 
-/// Nothing if the run has not yet measured again what it measured before its epochs.
 std::optional<ShownScore> of_trained(const RunFolder& run, ShownScore shown) {
-  if (run.state != RunState::complete && shown.value.when == "before") return std::nullopt;
-  return shown;
+  return is_of_trained(run, shown.value.when) ? std::optional(std::move(shown)) : std::nullopt;
 }
 
 }  // namespace
@@ -147,6 +145,10 @@ std::string settings_text(const Parameters& settings) {
     text += (text.empty() ? "" : " ") + name + "=" + value;
   }
   return text;
+}
+
+bool is_of_trained(const RunFolder& run, const std::string& when) {
+  return run.state == RunState::complete || when != "before";
 }
 
 std::optional<ShownScore> shown_score(const RunFolder& run, const std::string& metric) {

@@ -273,7 +273,7 @@ std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& sc
   shown.best = schedule.epochs > 1 && std::ranges::any_of(scores, [&](const Score& score) {
                  return in_epochs(schedule, score.flow);
                });
-  // Of a run that was stopped before it measured the trained network.
+  // A run that was stopped may not have measured the trained network yet: the row says so.
   const bool early = std::ranges::find(scores, "before", &Score::when) != scores.end();
   shown.epoch = early || (schedule.epochs > 1 && !epoch);
   shown.protocol =
