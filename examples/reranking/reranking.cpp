@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -17,6 +18,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr char separator = '\x1f';  // of saved texts
+constexpr seam::Field<std::vector<std::filesystem::path>> paths{"paths", "*[N]"};
 
 /// The vectors in double, scaled to unit length.
 Tensor unit_rows(const Tensor& vectors, const seam::retrieval::NameOfRow& name) {
@@ -29,6 +31,13 @@ Tensor unit_rows(const Tensor& vectors, const seam::retrieval::NameOfRow& name) 
                       ", so it has no direction to compare");
   }
   return wide / length;
+}
+
+/// Squared distances of vectors with unit length. Without the rounding, equal vectors would not
+/// tie.
+Tensor distances(const Tensor& similarity) {
+  const Tensor distance = (2 - 2 * similarity).clamp_min(0);
+  return distance.masked_fill(distance < 1e-12, 0).to(torch::kFloat32);
 }
 
 /// The order of ascending values in the last dimension; equal values keep theirs.
@@ -49,15 +58,12 @@ Tensor expanded(const Tensor& query, const Tensor& gallery, const Tensor& simila
   const auto count = std::min<std::int64_t>(neighbours, similarity.isfinite().sum().item<int>());
   const Tensor nearest = ascending(-similarity).narrow(0, 0, count);
   const Tensor weights = similarity.index_select(0, nearest).clamp_min(0).pow(alpha);
-  const Tensor sum = query + gallery.index_select(0, nearest).t().mv(weights);
-  const double length = sum.norm().item<double>();
-  if (length < 1e-12) throw seam::Error("a query and its neighbours add up to zero");
-  return sum / length;
+  return query + gallery.index_select(0, nearest).t().mv(weights);
 }
 
 Tensor reciprocal_distances(const Tensor& vectors, const KReciprocal& options) {
   const std::int64_t count = vectors.size(0);
-  const Tensor distance = (2 - 2 * vectors.mm(vectors.t())).clamp_min(0).fill_diagonal_(0);
+  const Tensor distance = distances(vectors.mm(vectors.t())).to(torch::kFloat64).fill_diagonal_(0);
   const Tensor share = distance / distance.amax(1, /*keepdim=*/true).clamp_min(1e-12);
   // Every image is its own nearest.
   const Tensor order = ascending(distance.clone().fill_diagonal_(-1));
@@ -109,12 +115,17 @@ void Reranking::declare(seam::Declaration& d) {
   d.needs(seam::field::indices).doc("the row id by which ties are ranked");
   d.needs(seam::field::origins);
   d.accepts(seam::field::categories);
+  d.accepts(paths).doc("to detect queries that are in the gallery");
   d.accepts(seam::field::images).doc("only for their size in the protocol");
   d.offers<seam::retrieval::Gallery>(*this);
   d.keeps_state(seam::Kept::until_next_flow);
 }
 
 void Reranking::open(seam::Context& /*context*/) {
+  if (options_.k1 == 0 && expand_ == 0) {
+    throw seam::Error("`k1` and `expand` are 0, so there is nothing to do: use retrieval.index",
+                      seam::Fault::configuration);
+  }
   if (options_.k1 == 0 || options_.k2 <= options_.k1) return;
   throw seam::Error("`k2` is " + std::to_string(options_.k2) + " and `k1` " +
                         std::to_string(options_.k1) + "; k2 must not exceed k1",
@@ -123,6 +134,7 @@ void Reranking::open(seam::Context& /*context*/) {
 
 void Reranking::begin(seam::Context& context) {
   rows_.clear();
+  files_.clear();
   batches_.clear();
   vectors_ = Tensor();
   input_ = {};
@@ -141,19 +153,29 @@ void Reranking::process(const seam::Packet& packet, seam::Context& /*context*/) 
   for (std::size_t i = 0; i < items.size(); ++i) {
     rows_.push_back({packet[seam::field::indices][i], items[i],
                      categories ? packet[seam::field::categories][i] : -1, origins[i]});
+    const std::filesystem::path path =
+        packet.has(paths) ? packet[paths].at(i) : std::filesystem::path();
+    files_.push_back(path.empty() ? "" : std::filesystem::weakly_canonical(path).string());
   }
   batches_.push_back(unit_rows(packet[seam::field::embedding], [&](std::int64_t row) {
     return origins[static_cast<std::size_t>(row)].text();
   }));
 }
 
-void Reranking::end(seam::Context& /*context*/) {
+void Reranking::end(seam::Context& context) {
   if (rows_.empty()) throw seam::Error("no image arrived for the gallery");
   std::vector<std::int64_t> order(rows_.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::sort(order, {}, [&](std::int64_t row) { return rows_[row].id; });
   vectors_ = torch::cat(std::exchange(batches_, {})).index_select(0, torch::tensor(order));
   std::ranges::sort(rows_, {}, &GalleryRow::id);
+  std::vector<std::string> files;
+  for (const std::int64_t row : order) files.push_back(std::move(files_[row]));
+  files_ = std::move(files);
+  if (options_.k1 > 0 && std::ssize(rows_) > depth_) {
+    context.info("images tied with the last of `depth` = " + std::to_string(depth_) +
+                 " are not re-ranked");
+  }
   const auto twice = std::ranges::adjacent_find(rows_, {}, &GalleryRow::id);
   if (twice == rows_.end()) return;
   throw seam::Error(twice->origin.text() + " and " + std::next(twice)->origin.text() +
@@ -185,25 +207,31 @@ seam::retrieval::Neighbours Reranking::search(const Tensor& queries,
                       " elements, the gallery's vectors " + std::to_string(vectors_.size(1)));
   }
   const bool reranks = options_.k1 > 0;
-  if (reranks && std::min(request.k, images) > depth_) {
-    throw seam::Error("the search needs " + std::to_string(std::min(request.k, images)) +
-                          " neighbours, but only " + std::to_string(depth_) +
-                          " are re-ranked; set `depth` to at least `k` of retrieval.search",
-                      seam::Fault::configuration);
-  }
   const Tensor unit = unit_rows(queries, request.name_of_query);
   seam::retrieval::Neighbours found{queries.size(0), request.k, {}, {}, {}, {}};
   for (std::int64_t q = 0; q < found.queries; ++q) {
     const std::int64_t excluded = request.excluded_row.empty() ? -1 : request.excluded_row[q];
+    const std::int64_t available = images - (excluded >= 0 ? 1 : 0);
+    const std::int64_t count = std::min(request.k, available);
+    if (reranks && count > depth_) {
+      throw seam::Error("the search needs " + std::to_string(count) + " neighbours, but only " +
+                            std::to_string(depth_) +
+                            " are re-ranked; set `depth` to at least `k` of retrieval.search",
+                        seam::Fault::configuration);
+    }
     const auto similarity_of = [&](const Tensor& query) {
       Tensor similarity = vectors_.mv(query);
       if (excluded >= 0) similarity[excluded] = -infinity;
       return similarity;
     };
     Tensor query = unit[q];
-    if (expand_ > 0) query = expanded(query, vectors_, similarity_of(query), expand_, alpha_);
-    Tensor distance = (2 - 2 * similarity_of(query)).to(torch::kFloat32);
-    const std::int64_t available = images - (excluded >= 0 ? 1 : 0);
+    if (expand_ > 0) {
+      query = expanded(query, vectors_, similarity_of(query), expand_, alpha_);
+      query = unit_rows(query.unsqueeze(0), [&](std::int64_t) {
+        return request.name_of_query(q) + ", with its neighbours added,";
+      })[0];
+    }
+    Tensor distance = distances(similarity_of(query));
     Tensor rows = ascending(distance);
     if (reranks) {
       rows = std::get<0>(rows.narrow(0, 0, std::min(depth_, available)).sort());
@@ -212,7 +240,6 @@ seam::retrieval::Neighbours Reranking::search(const Tensor& queries,
       rows = rows.index_select(0, ascending(re_ranked));
       distance.index_put_({rows}, re_ranked.index_select(0, ascending(re_ranked)));
     }
-    const std::int64_t count = std::min(request.k, available);
     for (std::int64_t n = 0; n < request.k; ++n) {
       found.rows.push_back(n < count ? rows[n].item<std::int64_t>() : -1);
       found.distances.push_back(n < count ? distance[found.rows.back()].item<float>() : INFINITY);
@@ -238,9 +265,10 @@ void Reranking::save(seam::Archive& archive) const {
   if (!ready()) return;
   std::string texts;
   std::vector<std::int64_t> numbers{trainings_, input_.height, input_.width};
-  for (const GalleryRow& row : rows_) {
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const GalleryRow& row = rows_[i];
     for (const std::string& text :
-         {row.item, row.origin.file ? *row.origin.file : "", row.origin.item}) {
+         {row.item, row.origin.file ? *row.origin.file : "", row.origin.item, files_[i]}) {
       texts += text + separator;
     }
     numbers.insert(numbers.end(), {row.id, row.category, row.origin.line});
@@ -252,24 +280,32 @@ void Reranking::save(seam::Archive& archive) const {
 
 void Reranking::load(const seam::Archive& archive) {
   rows_.clear();
+  files_.clear();
   vectors_ = Tensor();
   if (!archive.has("vectors")) return;
-  vectors_ = seam::saved_tensor(archive, "vectors", torch::kFloat64);
+  const Tensor vectors = seam::saved_tensor(archive, "vectors", torch::kFloat64);
   const Tensor numbers = seam::saved_tensor(archive, "numbers", torch::kInt64);
+  const std::string saved = archive.text("texts");
+  if (vectors.dim() != 2 || numbers.numel() != 3 + 3 * vectors.size(0) ||
+      std::ranges::count(saved, separator) != 4 * vectors.size(0)) {
+    throw seam::Error("the saved gallery has different numbers of vectors, numbers and texts");
+  }
   const std::int64_t* next = numbers.data_ptr<std::int64_t>();
   trainings_ = next[0];
   input_ = {next[1], next[2]};
   next += 3;
-  std::istringstream texts(archive.text("texts"));
-  for (std::int64_t row = 0; row < vectors_.size(0); ++row, next += 3) {
+  std::istringstream texts(saved);
+  for (std::int64_t row = 0; row < vectors.size(0); ++row, next += 3) {
     GalleryRow& loaded = rows_.emplace_back();
     auto file = std::make_shared<std::string>();
     std::getline(texts, loaded.item, separator);
     std::getline(texts, *file, separator);
     std::getline(texts, loaded.origin.item, separator);
+    std::getline(texts, files_.emplace_back(), separator);
     if (!file->empty()) loaded.origin.file = std::move(file);
     loaded.id = next[0];
     loaded.category = next[1];
     loaded.origin.line = next[2];
   }
+  vectors_ = vectors;
 }

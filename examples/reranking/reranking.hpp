@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-/// unit( q + Σ max(0, cos(q, g))^alpha g ) over the nearest `neighbours` gallery vectors g that
+/// q + Σ max(0, cos(q, g))^alpha g over the nearest `neighbours` gallery vectors g that
 /// have a finite similarity. `query` f64[E] and `gallery` f64[G,E] have unit length; `similarity`
 /// f64[G] are their cosines. Returns f64[E].
 seam::Tensor expanded(const seam::Tensor& query, const seam::Tensor& gallery,
@@ -40,7 +40,9 @@ struct KReciprocal {
 ///     distance = (1 - lambda) (1 - Σ min(V_p, V_g) / Σ max(V_p, V_g)) + lambda d(p,g) / max d(p,.)
 seam::Tensor reciprocal_distances(const seam::Tensor& vectors, const KReciprocal& options);
 
-class Reranking final : public seam::Compute<seam::Sink>, public seam::retrieval::Gallery {
+class Reranking final : public seam::Compute<seam::Sink>,
+                        public seam::retrieval::Gallery,
+                        public seam::retrieval::GalleryImages {
  public:
   static constexpr std::string_view name = "retrieval.reranking";
 
@@ -57,6 +59,7 @@ class Reranking final : public seam::Compute<seam::Sink>, public seam::retrieval
   }
   [[nodiscard]] bool ready() const override { return vectors_.defined(); }
   [[nodiscard]] std::span<const seam::retrieval::GalleryRow> rows() const override { return rows_; }
+  [[nodiscard]] std::span<const std::string> files() const override { return files_; }
   [[nodiscard]] seam::retrieval::Metric metric(seam::retrieval::Mask /*mask*/) const override {
     return seam::retrieval::Metric::cosine;
   }
@@ -72,6 +75,7 @@ class Reranking final : public seam::Compute<seam::Sink>, public seam::retrieval
   std::int64_t depth_ = 200;
   KReciprocal options_;
   std::vector<seam::retrieval::GalleryRow> rows_;
+  std::vector<std::string> files_;     // of rows_
   std::vector<seam::Tensor> batches_;  // until the flow ends
   seam::Tensor vectors_;               // f64[G,E] of unit length, in the order of rows_
   seam::retrieval::InputSize input_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -133,7 +134,8 @@ const auto conformance = seam::testing::conformance<Reranking>({
         [](Harness&) {
           return std::vector{batch({0, 1}, clustered(2, 2)), batch({2, 3, 4}, clustered(3, 3))};
         },
-    .refused = {{{"k1", std::int64_t{2}}, {"k2", std::int64_t{3}}}},
+    .refused = {{{"k1", std::int64_t{2}}, {"k2", std::int64_t{3}}},
+                {{"k1", std::int64_t{0}}, {"expand", std::int64_t{0}}}},
     .without_effect = {{"expand", "applied by searches in the gallery"},
                        {"alpha", "applied by searches in the gallery"},
                        {"lambda", "applied by searches in the gallery"},
@@ -216,7 +218,7 @@ TEST(Reranking, AQueryIsNeitherFoundNorAddedIfItIsExcluded) {
 }
 
 TEST(Reranking, EqualDistancesAreRankedByIdAndCounted) {
-  Filled filled(torch::ones({4, 2}), {{"k1", std::int64_t{0}}});
+  Filled filled(torch::ones({4, 2}), {{"expand", std::int64_t{1}}, {"k1", std::int64_t{0}}});
   const Neighbours found = filled.search(torch::ones({1, 2}), 2);
   EXPECT_EQ(found.rows, (Rows{0, 1}));
   EXPECT_EQ(found.tied_beyond, (Rows{2}));
@@ -224,10 +226,105 @@ TEST(Reranking, EqualDistancesAreRankedByIdAndCounted) {
   EXPECT_EQ(re_ranked.search(torch::ones({1, 2}), 2).rows, (Rows{0, 1}));
 }
 
+/// Their products are not all exactly 1, and depend on where a row lies in the matrix.
+TEST(Reranking, EqualVectorsAreTied) {
+  torch::manual_seed(4);
+  const Tensor one = torch::rand({1, 100});
+  const Tensor gallery = one.repeat({1003, 1});
+  Rows ids(1003);
+  std::iota(ids.begin(), ids.end(), 0);
+  for (const Tensor& query : {one, torch::rand({1, 100})}) {
+    Filled filled(gallery, {{"expand", std::int64_t{2}}, {"k1", std::int64_t{0}}});
+    const Neighbours found = filled.search(query, 1003);
+    EXPECT_EQ(found.rows, ids);
+    EXPECT_EQ(found.distances.front(), found.distances.back());
+    EXPECT_EQ(filled.search(query, 3).tied_beyond, (Rows{1000}));
+    Filled re_ranked(gallery, {{"depth", std::int64_t{1003}}});
+    EXPECT_EQ(re_ranked.search(query, 1003).rows, ids);
+  }
+  Filled filled(gallery, {{"expand", std::int64_t{2}}, {"k1", std::int64_t{0}}});
+  EXPECT_EQ(filled.search(one, 1).distances, (std::vector<float>{0}));
+}
+
+TEST(Reranking, DependsOnNeitherBatchesNorThreads) {
+  const Tensor gallery = clustered(300, 2);
+  const Tensor queries = clustered(20, 3);
+  const auto run = [&](std::int64_t size, int threads) {
+    const int before = torch::get_num_threads();
+    torch::set_num_threads(threads);
+    Filled filled(gallery, {{"expand", std::int64_t{3}}, {"alpha", 2.0}});
+    Rows rows;
+    std::vector<float> distances;
+    for (std::int64_t at = 0; at < 20; at += size) {
+      const Neighbours found = filled.search(queries.narrow(0, at, std::min(size, 20 - at)), 30);
+      rows.insert(rows.end(), found.rows.begin(), found.rows.end());
+      distances.insert(distances.end(), found.distances.begin(), found.distances.end());
+    }
+    torch::set_num_threads(before);
+    return std::pair(rows, distances);
+  };
+  const auto once = run(20, 1);
+  EXPECT_EQ(once, run(20, 3));
+  EXPECT_EQ(once, run(1, 1));
+  EXPECT_EQ(once, run(3, 3));
+}
+
+TEST(Reranking, AnOppositeNeighbourIsNotAdded) {
+  const Tensor gallery = torch::tensor({{1.0F, 0.0F}, {-0.6F, 0.8F}});
+  for (const double alpha : {1.0, 3.0}) {
+    Filled filled(gallery,
+                  {{"expand", std::int64_t{2}}, {"alpha", alpha}, {"k1", std::int64_t{0}}});
+    const Neighbours found = filled.search(torch::tensor({{1.0F, 0.0F}}), 2);
+    EXPECT_EQ(found.distances[0], 0);
+    EXPECT_NEAR(found.distances[1], 2 + 2 * 0.6, 1e-6);
+  }
+}
+
+TEST(Reranking, NamesAQueryThatItsNeighbourCancels) {
+  Filled filled(torch::tensor({{-1.0F, 0.0F}}),
+                {{"expand", std::int64_t{1}}, {"k1", std::int64_t{0}}});  // alpha 0: weight 1
+  EXPECT_REFUSED(filled.search(torch::tensor({{1.0F, 0.0F}}), 1), seam::Fault::data,
+                 "the embedding of query 0, with its neighbours added, has length 0");
+}
+
+TEST(Reranking, WithoutTheQueryItselfIsTheSameAsTheSlowWay) {
+  const Tensor gallery = clustered(40, 2);
+  Filled filled(gallery,
+                {{"k1", std::int64_t{6}}, {"k2", std::int64_t{3}}, {"depth", std::int64_t{39}}});
+  for (const std::int64_t q : {0, 17, 39}) {
+    const Tensor others = torch::cat({gallery.narrow(0, 0, q), gallery.narrow(0, q + 1, 39 - q)});
+    std::vector<double> slow =
+        slow_distances(torch::cat({gallery.narrow(0, q, 1), others}), {6, 3, 0.3});
+    const Neighbours found = filled.search(gallery.narrow(0, q, 1), 40, {q});
+    for (std::int64_t n = 0; n < 39; ++n) {
+      const std::int64_t row = found.rows[n];
+      ASSERT_NE(row, q);
+      EXPECT_NEAR(found.distances[n], slow.at(row - (row > q ? 1 : 0)), 1e-6);
+      EXPECT_LE(found.distances[std::max<std::int64_t>(n - 1, 0)], found.distances[n]);
+    }
+    EXPECT_EQ(found.rows[39], -1);
+  }
+}
+
+TEST(Reranking, SaysThatTiesWithTheLastAreNotReRanked) {
+  const auto lines = [](std::int64_t depth) {
+    Filled filled(clustered(9, 2),
+                  {{"k1", std::int64_t{2}}, {"k2", std::int64_t{1}}, {"depth", depth}});
+    (void)filled.search(clustered(5, 3), 2);
+    return std::ranges::count_if(filled.harness.log(), [](const seam::testing::LogLine& line) {
+      return line.text.find("tied with the last of `depth`") != std::string::npos;
+    });
+  };
+  EXPECT_EQ(lines(8), 1);
+  EXPECT_EQ(lines(9), 0);
+}
+
 TEST(Reranking, SortsAndSavesItsImages) {
   Harness harness("gallery", std::make_unique<Reranking>());
   seam::Packet packet = batch({7, 2}, torch::tensor({{0.0F, 1.0F}, {1.0F, 0.0F}}));
   packet.set(seam::field::images, torch::zeros({2, 3, 24, 32}));
+  packet.set(seam::Field<std::vector<std::filesystem::path>>{"paths", "*[N]"},
+             std::vector<std::filesystem::path>{"/data/x/../7.jpg", ""});
   harness.set("expand", 10).set("alpha", 3).push(std::move(packet));
   harness.finish();
   Harness restored("gallery", std::make_unique<Reranking>());
@@ -235,6 +332,9 @@ TEST(Reranking, SortsAndSavesItsImages) {
   const auto& gallery = *static_cast<seam::retrieval::Gallery*>(
       restored.runner().interface(seam::type_name<seam::retrieval::Gallery>()));
   ASSERT_TRUE(gallery.ready());
+  const auto& images = dynamic_cast<const seam::retrieval::GalleryImages&>(gallery);
+  EXPECT_EQ(images.files()[0], "");
+  EXPECT_EQ(images.files()[1], "/data/7.jpg");
   EXPECT_EQ(to_string(gallery.input()), "24x32");
   EXPECT_EQ(gallery.rows()[0].id, 2);
   EXPECT_EQ(gallery.rows()[0].item, "item2");

@@ -42,6 +42,9 @@ void check(const Tensor& u, const Tensor& weight, std::int64_t classes,
   }
   if (options.iterations < 1) refuse("at least one iteration is needed");
   if (u.scalar_type() != weight.scalar_type()) refuse("capsules and weight differ in type");
+  if (options.agreement == Agreement::cosine && options.squash == SquashForm::tanh) {
+    refuse("cosines are those of the sums, whose direction tanh changes");
+  }
 }
 
 /// The dimension of logits [B,K,N] that the coupling coefficients sum to one over.
@@ -71,7 +74,7 @@ Tensor route_predictions(const Tensor& u, const Tensor& weight, std::int64_t cla
     const Tensor s = couplings.unsqueeze(2).matmul(predictions).squeeze(2);
     const Tensor v = squash_reference(s, options.squash, options.epsilon);
     if (t + 1 == options.iterations) return v;
-    // A squash keeps the direction, but makes short vectors too short for a cosine.
+    // The squash keeps the direction (see check()), but makes short vectors too short for a cosine.
     const Tensor& parent = cosine ? s : v;
     Tensor agreement = predictions.matmul(parent.unsqueeze(-1)).squeeze(-1);
     if (cosine) agreement = agreement * inverse_lengths(parent).unsqueeze(-1) * scale;

@@ -56,7 +56,7 @@ struct RoutingOptions {
 /// capsule, to v [B,K,O]. Class j's matrix is columns j*O to j*O+O-1. With the kernels, it is
 /// differentiable once, and every image is routed separately, in an order that does not depend on
 /// threads. Autocast does not change the type of the computation. Throws
-/// seam::Error for shapes that do not fit and for iterations below 1.
+/// seam::Error for shapes that do not fit, for iterations below 1, and for cosines with tanh.
 [[nodiscard]] torch::Tensor route(const torch::Tensor& u, const torch::Tensor& weight,
                                   std::int64_t classes, const RoutingOptions& options = {});
 

@@ -53,14 +53,13 @@ struct Routed {
 /// Procedure 1 of Sabour et al. as it is written, from the predictions [N,K,O].
 Routed routed(const Tensor& predictions, const RoutingOptions& options, std::int64_t iterations) {
   const bool cosine = options.agreement == Agreement::cosine;
-  const bool keeps_direction = limits_lengths(options.squash) || options.squash == SquashForm::none;
   Tensor logits = torch::zeros({predictions.size(0), predictions.size(1)}, predictions.options());
   for (std::int64_t t = 1;; ++t) {
     const Tensor couplings = torch::softmax(logits, softmax_dimension(options));
     const Tensor sums = (couplings.unsqueeze(2) * predictions).sum(0);
     const Tensor capsules = squash_reference(sums, options.squash, options.epsilon);
     if (t == iterations) return {capsules, couplings};
-    const Tensor& parents = cosine && keeps_direction ? sums : capsules;
+    const Tensor& parents = cosine ? sums : capsules;
     Tensor agreement = (predictions * parents).sum(2);
     if (cosine) {
       const Tensor product = lengths_of(predictions) * lengths_of(parents);

@@ -64,7 +64,7 @@ struct GalleryMetrics {
   [[nodiscard]] Metric under(Mask mask) const { return mask == Mask::none ? whole : masked; }
 };
 
-class GalleryIndex final : public retrieval::Gallery {
+class GalleryIndex final : public retrieval::Gallery, public retrieval::GalleryImages {
  public:
   /// Removes all content, but keeps the settings.
   void clear();
@@ -101,11 +101,9 @@ class GalleryIndex final : public retrieval::Gallery {
   /// for a mask that is not among masks().
   [[nodiscard]] const Tensor& vectors(Mask mask) const;
   /// As PublishedLists::difference(), of the data sets that filled it; only if it is ready.
-  [[nodiscard]] const std::string& data_difference() const { return data_difference_; }
-  /// [G] the file of each row's image, as from picture_files(); empty if it has none.
-  [[nodiscard]] std::span<const std::string> files() const { return files_; }
-  /// [G] the sequence of each row's image; empty if it belongs to none.
-  [[nodiscard]] std::span<const std::string> sequences() const { return sequences_; }
+  [[nodiscard]] std::string data_difference() const override { return data_difference_; }
+  [[nodiscard]] std::span<const std::string> files() const override { return files_; }
+  [[nodiscard]] std::span<const std::string> sequences() const override { return sequences_; }
 
  private:
   [[nodiscard]] const ExactIndex& index_under(Mask mask) const;

@@ -176,6 +176,13 @@ void Recall::check_searched(const SearchedGallery& searched, std::size_t queries
                     "are the same list",
                 Fault::configuration);
   }
+  if (!searched.uncompared.empty()) {
+    throw Error("whether " + searched.uncompared +
+                    " is in the gallery is unknown, because the gallery's stage does not keep the "
+                    "files of its images; use retrieval.index, or let the stage derive from "
+                    "seam::retrieval::GalleryImages",
+                Fault::configuration);
+  }
   if (!gallery_difference_) gallery_difference_ = searched.data_difference;
   if (evaluation_.gallery_lists.empty()) evaluation_.gallery_lists = searched.lists;
   if (*gallery_difference_ != searched.data_difference ||

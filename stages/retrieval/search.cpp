@@ -7,7 +7,6 @@
 #include "stages/counted.hpp"
 #include "stages/picture_paths.hpp"
 #include "stages/retrieval/compared_batch.hpp"
-#include "stages/retrieval/gallery_index.hpp"
 #include "stages/retrieval/gallery_items.hpp"
 
 namespace seam::stages {
@@ -68,13 +67,27 @@ void Search::begin(Context& context) {
     if (row.origin.file) lists_.insert(*row.origin.file);
   }
   row_of_file_.clear();
-  if (const auto* const known = dynamic_cast<const GalleryIndex*>(&*gallery_)) {
+  images_ = dynamic_cast<const retrieval::GalleryImages*>(&*gallery_);
+  if (images_ != nullptr) {
+    const std::size_t sequences = images_->sequences().size();
+    if (images_->files().size() != rows.size() || (sequences > 0 && sequences != rows.size())) {
+      throw Error("the gallery has different numbers of rows, files and sequences",
+                  Fault::internal);
+    }
     std::int64_t row = 0;
-    for (const std::string& file : known->files()) {
+    for (const std::string& file : images_->files()) {
       if (!file.empty()) row_of_file_.emplace(file, row);
       ++row;
     }
-    if (exclude_sequence_) sequences_ = Sequences(known->sequences());
+  }
+  if (exclude_sequence_) {
+    if (images_ == nullptr || images_->sequences().empty()) {
+      throw Error(
+          "exclude_sequence is set, but the gallery's stage does not keep sequences; use "
+          "retrieval.index, or remove exclude_sequence",
+          Fault::configuration);
+    }
+    sequences_ = Sequences(images_->sequences());
   }
   if (exclude_sequence_ && !sequences_.known()) {
     throw Error(
@@ -125,6 +138,18 @@ std::string Search::finding_itself(const Packet& query, const LeftOut& left_out)
   return {};
 }
 
+/// Describes a query of the batch that may be in the gallery under a different list, if the gallery
+/// does not know its files.
+std::string Search::uncompared(const Packet& query, const LeftOut& left_out) const {
+  if (images_ != nullptr) return {};
+  const auto& origins = query[field::origins];
+  const std::vector<std::string> files = picture_files(query, origins.size());
+  for (std::size_t i = 0; i < origins.size(); ++i) {
+    if (!files[i].empty() && left_out[i].empty()) return "query " + origins[i].text();
+  }
+  return {};
+}
+
 Search::Excluded Search::excluded_by(const Packet& query, std::size_t count) const {
   Excluded excluded;
   excluded.rows.resize(count);
@@ -150,9 +175,9 @@ SearchedGallery Search::searched_by(const Packet& query, const LeftOut& left_out
   for (const std::vector<std::int64_t>& rows : left_out) {
     searched.images.push_back(images - static_cast<std::int64_t>(rows.size()));
   }
-  // An index of a different plugin has no information about published lists.
-  const auto* const known = dynamic_cast<const GalleryIndex*>(&*gallery_);
-  if (known != nullptr) searched.data_difference = known->data_difference();
+  searched.data_difference = images_ != nullptr ? images_->data_difference()
+                                                : retrieval::GalleryImages::unknown_difference;
+  searched.uncompared = uncompared(query, left_out);
   searched.lists = lists_;
   searched.without_item = without_item_;
   for (std::size_t i = 0; i < items.size() && searched.without_item.empty(); ++i) {

@@ -42,6 +42,7 @@ class Search final : public Compute<Transform> {
   };
   [[nodiscard]] Excluded excluded_by(const Packet& query, std::size_t count) const;
   [[nodiscard]] std::string finding_itself(const Packet& query, const LeftOut& left_out) const;
+  [[nodiscard]] std::string uncompared(const Packet& query, const LeftOut& left_out) const;
   [[nodiscard]] SearchedGallery searched_by(const Packet& query, const LeftOut& left_out) const;
   [[nodiscard]] std::vector<SearchedCategory> categories_of(const Packet& query,
                                                             const LeftOut& left_out) const;
@@ -58,8 +59,9 @@ class Search final : public Compute<Transform> {
   bool exclude_sequence_ = false;
   // Of this flow.
   GalleryItems items_;
-  std::optional<CategoryCounts> of_category_;  // only if a mask reads labels
-  Sequences sequences_;                        // only if they are left out
+  const retrieval::GalleryImages* images_ = nullptr;  // of gallery_, if it knows them
+  std::optional<CategoryCounts> of_category_;         // only if a mask reads labels
+  Sequences sequences_;                               // only if they are left out
   std::int64_t trainings_since_gallery_ = 0;
   std::set<std::string> lists_;  ///< of the gallery
   std::string without_item_;     ///< a gallery image, as in SearchedGallery

@@ -78,4 +78,32 @@ class Gallery {
   Gallery& operator=(Gallery&&) = default;
 };
 
+/// The files and sequences of a gallery's images. A class that derives from Gallery may also derive
+/// from this; `retrieval.search` finds it by a cast. Without it, `retrieval.recall` refuses queries
+/// that have a path, because one that is in the gallery under a different list would find itself.
+class GalleryImages {
+ public:
+  GalleryImages() = default;
+  virtual ~GalleryImages() = default;
+
+  /// [G] the file of each row's image (field `paths`), absolute and with links followed, as by
+  /// std::filesystem::weakly_canonical; empty for an image without path.
+  [[nodiscard]] virtual std::span<const std::string> files() const = 0;
+  /// [G] the sequence of each row's image; empty if it belongs to none. Or {} if the gallery does
+  /// not keep them.
+  [[nodiscard]] virtual std::span<const std::string> sequences() const { return {}; }
+  /// How the images differ from published lists, as a clause; empty if they do not.
+  [[nodiscard]] virtual std::string data_difference() const { return unknown_difference; }
+
+  static constexpr const char* unknown_difference =
+      "the images were not compared with published lists";
+
+ protected:
+  // Copied only through derived classes.
+  GalleryImages(const GalleryImages&) = default;
+  GalleryImages& operator=(const GalleryImages&) = default;
+  GalleryImages(GalleryImages&&) = default;
+  GalleryImages& operator=(GalleryImages&&) = default;
+};
+
 }  // namespace seam::retrieval

@@ -188,6 +188,11 @@ TEST(Routing, RefusesShapesThatDoNotFit) {
   none.iterations = 0;
   EXPECT_REFUSED((void)route(u, torch::zeros({16, 32}), 2, none), Fault::internal,
                  "at least one iteration is needed");
+  RoutingOptions bent;
+  bent.agreement = Agreement::cosine;
+  bent.squash = SquashForm::tanh;
+  EXPECT_REFUSED((void)route(u, torch::zeros({16, 32}), 2, bent), Fault::internal,
+                 "whose direction tanh changes");
 }
 
 /// Checks every form for errors of well-known capsule networks: logits that images of a batch

@@ -36,6 +36,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::vector<Packet> batches_of_two(Harness& /*harness*/) {
   return {batch(0, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {5.F, 0.F}})),
@@ -494,6 +495,28 @@ TEST(OtherPeoplesStages, AnIndexIsSearchedAndCounted) {
   EXPECT_EQ(stages.recall.metric("r@1"), 1.0);
   EXPECT_THAT(stages.recall.reports().at(0).text,
               AllOf(HasSubstr("/search=city-block/"), HasSubstr("Not comparable")));
+}
+
+/// Constant embeddings: every neighbour is tied, but distances of a re-ranking give no bounds.
+TEST(RecallStage, LeavesNoBoundsOverTiesOfAReRanking) {
+  Retrieval stages;
+  stages.index.push(batch(0, {"a", "b", "c", "d"}, torch::ones({4, 2}))).finish();
+  stages.search.set("k", 2);
+  stages.search.push(of_list("queries.txt", batch(0, {"a", "d"}, torch::ones({2, 2})))).finish();
+  stages.recall.set("k", std::vector<std::int64_t>{1, 2});
+  stages.recall
+      .push_all(seam::stages::retrieval_test::found_by("exact/rerank=k-reciprocal(2,1,0.3)-of-2",
+                                                       stages.search.take_outputs()))
+      .finish();
+  ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
+  EXPECT_EQ(stages.recall.metric("none.r@1"), 0.5);
+  EXPECT_EQ(stages.recall.metric("none.mrr@2"), 0.5);
+  for (const auto& [name, values] : stages.recall.metrics()) {
+    EXPECT_FALSE(name.ends_with(".optimistic") || name.ends_with(".pessimistic")) << name;
+  }
+  EXPECT_THAT(stages.recall.reports().at(0).text,
+              AllOf(HasSubstr("Re-ranked: without bounds over ties"), Not(HasSubstr("lucky")),
+                    Not(HasSubstr("In parentheses"))));
 }
 
 TEST(OtherPeoplesStages, AMetricCountsRankings) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <seam/archive.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 #include <string>
 #include <utility>
@@ -15,8 +16,10 @@
 
 #include "stages/picture_paths.hpp"
 #include "stages/published_lists.hpp"
+#include "stages/retrieval/sequences.hpp"
 #include "stages/served_items.hpp"
 #include "tests/stages/retrieval/batches.hpp"
+#include "tests/stages/retrieval/other_peoples_stages.hpp"
 
 namespace searched_gallery_test {
 
@@ -185,7 +188,7 @@ TEST(SearchedGallery, OfAnotherNumberOfQueriesIsRefused) {
   stages.index.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
   stages.search.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
   Packet packet = stages.search.take_outputs().at(0);
-  packet.set(seam::field::searched_gallery, SearchedGallery{{1, 1}, "", "", "", {}, {}});
+  packet.set(seam::field::searched_gallery, SearchedGallery{{1, 1}, "", "", "", "", {}, {}});
   stages.recall.push(std::move(packet));
   ASSERT_EQ(stages.recall.errors().size(), 1U);
   EXPECT_THAT(stages.recall.errors()[0].full_message(), HasSubstr("'searched_gallery' has 2"));
@@ -203,6 +206,41 @@ TEST(SearchedGallery, AQueryThatAnotherListPutsIntoTheGalleryIsRefused) {
               HasSubstr("query queries.txt:6 (b) is in the gallery, as list.txt:2 (b), and finds "
                         "itself, which counts as a hit; use lists without common images for "
                         "queries and gallery, or set exclude_self = true"));
+}
+
+/// A gallery that does not know its files cannot tell whether a query is in it.
+TEST(SearchedGallery, AQueryWithAFileIsRefusedIfTheGalleryKnowsNone) {
+  const auto error = [](bool itself, bool file) {
+    Retrieval stages(std::make_unique<other_people::CityBlock>());
+    stages.search.set("exclude_self", itself);
+    stages.index.push(in_files(batch(0, {"b", "b"}, two_vectors()), {"1.jpg", "2.jpg"})).finish();
+    Packet query = batch(itself ? 1 : 5, {"b"}, torch::ones({1, 1}));
+    if (file) query = in_files(std::move(query), {"2.jpg"});
+    return error_of(stages, {std::move(query)});
+  };
+  EXPECT_EQ(error(false, false), "none");
+  EXPECT_EQ(error(true, true), "none");
+  EXPECT_THAT(error(false, true),
+              AllOf(HasSubstr("whether query queries.txt:6 (b) is in the gallery is unknown"),
+                    HasSubstr("use retrieval.index, or let the stage derive from")));
+}
+
+TEST(SearchedGallery, OfAnotherPluginIsNotComparedWithPublishedLists) {
+  Retrieval stages(std::make_unique<other_people::CityBlock>());
+  stages.index.push(batch(0, two, two_vectors())).finish();
+  EXPECT_EQ(error_of(stages, {batch(5, {"b"}, torch::ones({1, 1}))}), "none");
+  EXPECT_THAT(stages.recall.reports().at(0).text,
+              HasSubstr("in the gallery the images were not compared with published lists"));
+}
+
+TEST(SearchedGallery, OfAnotherPluginHasNoSequencesToLeaveOut) {
+  Retrieval stages(std::make_unique<other_people::CityBlock>());
+  stages.search.set("exclude_sequence", true);
+  stages.index.push(batch(0, two, two_vectors())).finish();
+  Packet query = batch(5, {"b"}, torch::ones({1, 1}));
+  query.set(seam::field::sequences, Texts{"7"});
+  EXPECT_REFUSED(stages.search.push(std::move(query)), seam::Fault::configuration,
+                 "does not keep sequences");
 }
 
 TEST(SearchedGallery, AQueryOfTheGallerysOwnListIsRefused) {
