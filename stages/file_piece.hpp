@@ -28,7 +28,8 @@ class OpenFile {
   /// Takes over the descriptor. `name` is for messages. Throws seam::Error if it is not open.
   OpenFile(int descriptor, std::string name) : name_(std::move(name)), descriptor_(descriptor) {
     if (descriptor_ < 0 || ::fstat(descriptor_, &opened_) != 0) {
-      const std::string reason = std::generic_category().message(errno);
+      const std::string reason = std::generic_category().message(errno) +
+                                 (errno == EMFILE ? "; raise the limit: ulimit -n 65536" : "");
       if (descriptor_ >= 0) ::close(descriptor_);
       throw Error("'" + name_ + "' cannot be opened: " + reason);
     }
