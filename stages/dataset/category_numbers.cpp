@@ -8,9 +8,9 @@
 
 namespace seam::stages {
 
-CategoryNumbers number_categories(const std::vector<std::string>& rows,
-                                  const std::set<std::string>& all) {
-  CategoryNumbers categories;
+NumberedCategories number_categories(const std::vector<std::string>& rows,
+                                     const std::set<std::string>& all) {
+  NumberedCategories categories;
   categories.rows.reserve(rows.size());
   const bool named = std::any_of(all.begin(), all.end(), [](const std::string& category) {
     return number_in<std::int64_t>(category).value_or(-1) < 0;

@@ -12,14 +12,14 @@
 
 namespace seam::stages {
 
-struct CategoryNumbers {
+struct NumberedCategories {
   std::vector<std::int64_t> rows;
   std::vector<std::string> names;  ///< empty if categories are numbers
 };
 
 /// `all`: the categories of the whole list, of which `rows` may be a part; they are numbers if all
 /// of them are whole numbers of at least 0.
-[[nodiscard]] CategoryNumbers number_categories(const std::vector<std::string>& rows,
-                                                const std::set<std::string>& all);
+[[nodiscard]] NumberedCategories number_categories(const std::vector<std::string>& rows,
+                                                   const std::set<std::string>& all);
 
 }  // namespace seam::stages

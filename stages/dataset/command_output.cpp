@@ -1,59 +1,30 @@
 #include "stages/dataset/command_output.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
-#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
-#include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <optional>
-#include <string_view>
 #include <system_error>
-#include <thread>
+#include <utility>
 
 namespace seam::stages {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string reason_of(int error) {
   return std::generic_category().message(error);
 }
 
-fs::path temporary_folder() {
-  std::error_code fault;
-  fs::path folder = fs::temp_directory_path(fault);
-  if (fault) throw Error("TMPDIR is not a folder: " + fault.message(), Fault::configuration);
-  return folder;
-}
-
-/// The descriptor of a new file without a name.
-int nameless_file(const fs::path& folder) {
-  std::string pattern = (folder / "seam-XXXXXX").string();
-  const int descriptor = ::mkostemp(pattern.data(), O_CLOEXEC);
-  if (descriptor < 0) {
-    throw Error("cannot write a temporary file in '" + folder.string() + "': " + reason_of(errno) +
-                "; set TMPDIR to a folder with space");
-  }
-  ::unlink(pattern.c_str());
-  return descriptor;
-}
-
-/// Closes a descriptor unless it is released.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
+  ~Descriptor() { close(); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   Descriptor(Descriptor&&) = delete;
@@ -61,99 +32,120 @@ class Descriptor {
 
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] int release() { return std::exchange(number_, -1); }
+  void close() {
+    if (number_ >= 0) ::close(release());
+  }
 
  private:
   int number_;
 };
 
-/// Starts the command in a process group of its own, with the signals of a new program.
-::pid_t started(const std::string& command, int output, int errors) {
-  posix_spawn_file_actions_t actions{};
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
-  posix_spawnattr_t attributes{};
-  ::posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigset_t all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setsigdefault(&attributes, &all);
-  ::posix_spawnattr_setpgroup(&attributes, 0);
-  ::posix_spawnattr_setflags(
-      &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  std::string shell = "sh";
-  std::string option = "-c";
-  std::string text = command;
-  const std::array<char*, 4> words{shell.data(), option.data(), text.data(), nullptr};
-  ::pid_t child = 0;
-  const int failed = ::posix_spawn(&child, "/bin/sh", &actions, &attributes, words.data(), environ);
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) throw Error("cannot start '" + command + "': " + reason_of(failed));
-  return child;
-}
-
-/// The status of the process when it has ended; nullopt if it was stopped before.
-std::optional<int> waited_for(::pid_t process, const std::function<bool()>& stop) {
-  constexpr std::chrono::milliseconds longest(50);
-  int status = 0;
-  for (std::chrono::milliseconds pause(1);; pause = std::min(2 * pause, longest)) {
-    const ::pid_t ended = ::waitpid(process, &status, WNOHANG);
-    if (ended == process) return status;
-    if (ended < 0 && errno != EINTR) {
-      throw Error("cannot wait for a command: " + reason_of(errno), Fault::internal);
-    }
-    if (stop()) break;
-    std::this_thread::sleep_for(pause);
+/// A command in a process group of its own, with the signals of a new program.
+class Command {
+ public:
+  Command(const std::string& text, int output) {
+    posix_spawn_file_actions_t actions{};
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    posix_spawnattr_t attributes{};
+    ::posix_spawnattr_init(&attributes);
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setsigdefault(&attributes, &all);
+    ::posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    std::array<std::string, 3> words{"sh", "-c", text};
+    const std::array<char*, 4> given{words[0].data(), words[1].data(), words[2].data(), nullptr};
+    const int failed =
+        ::posix_spawn(&process_, "/bin/sh", &actions, &attributes, given.data(), environ);
+    ::posix_spawnattr_destroy(&attributes);
+    ::posix_spawn_file_actions_destroy(&actions);
+    if (failed != 0) throw Error("cannot start '" + text + "': " + reason_of(failed));
   }
-  ::kill(-process, SIGKILL);
-  ::waitpid(process, &status, 0);
-  return std::nullopt;
-}
+  ~Command() {
+    if (ended_) return;
+    ::kill(-process_, SIGKILL);
+    ::waitpid(process_, &status_, 0);
+  }
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+  Command(Command&&) = delete;
+  Command& operator=(Command&&) = delete;
 
-/// The last lines that the command wrote to stderr.
-std::string end_of(int errors) {
-  constexpr ::off_t most = 2000;
-  const ::off_t size = ::lseek(errors, 0, SEEK_END);
-  std::string text(static_cast<std::size_t>(std::clamp<::off_t>(size, 0, most)), '\0');
-  const ::ssize_t got =
-      ::pread(errors, text.data(), text.size(), std::max<::off_t>(size - most, 0));
-  text.resize(static_cast<std::size_t>(std::max<::ssize_t>(got, 0)));
-  text.erase(text.find_last_not_of(" \n") + 1);
-  return text.empty() ? "it wrote nothing to stderr" : "its stderr ends with: " + text;
-}
+  [[nodiscard]] bool has_ended() {
+    const ::pid_t process = ::waitpid(process_, &status_, WNOHANG);
+    ended_ = process != 0;
+    if (process < 0) throw Error("the exit code of a command is not known: " + reason_of(errno));
+    return ended_;
+  }
 
-std::string failure_of(int status) {
-  if (WIFSIGNALED(status)) return "was ended by signal " + std::to_string(WTERMSIG(status));
-  return "failed with exit code " + std::to_string(WEXITSTATUS(status));
-}
+  /// Empty if it succeeded.
+  [[nodiscard]] std::string failure() const {
+    if (WIFSIGNALED(status_)) return "was ended by signal " + std::to_string(WTERMSIG(status_));
+    if (status_ == 0) return "";
+    return "failed with exit code " + std::to_string(WEXITSTATUS(status_));
+  }
 
-/// Advice if there is no space left.
-std::string advice_for(const fs::path& folder) {
-  struct statvfs disk {};
-  constexpr std::uint64_t little = 1U << 20U;
-  const bool full = ::statvfs(folder.c_str(), &disk) == 0 && disk.f_bavail * disk.f_frsize < little;
-  return full ? "; '" + folder.string() + "' is full: set TMPDIR to a folder with space" : "";
+ private:
+  ::pid_t process_ = 0;
+  int status_ = 0;
+  bool ended_ = false;
+};
+
+/// The descriptor of a new file without a name.
+int nameless_file(const std::filesystem::path& folder) {
+  std::string pattern = (folder / "seam-XXXXXX").string();
+  const int descriptor = ::mkostemp(pattern.data(), O_CLOEXEC);
+  if (descriptor >= 0) ::unlink(pattern.c_str());
+  return descriptor;
 }
 
 }  // namespace
 
 std::shared_ptr<const OpenFile> output_of(const std::string& command, const std::string& name,
                                           const std::function<bool()>& stop) {
-  const fs::path folder = temporary_folder();
-  Descriptor output(nameless_file(folder));
-  const Descriptor errors(nameless_file(folder));
-  const std::optional<int> status =
-      waited_for(started(command, output.number(), errors.number()), stop);
-  if (!status) throw Error("stopped while reading '" + name + "'", Fault::cancelled);
-  if (*status != 0) {
-    throw Error("the command of '" + name + "' " + failure_of(*status) + "; " +
-                end_of(errors.number()) + advice_for(folder));
+  std::error_code fault;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(fault);
+  if (fault) throw Error("TMPDIR is not a folder: " + fault.message(), Fault::configuration);
+  const auto check_written = [&](bool written) {
+    if (written) return;
+    throw Error("the output of '" + name + "' cannot be written to '" + folder.string() +
+                (errno == ENOSPC ? "', which is full" : "': " + reason_of(errno)) +
+                (errno == EMFILE ? ": raise the limit: ulimit -n 65536"
+                                 : ": set TMPDIR to a folder with space"));
+  };
+  Descriptor file(nameless_file(folder));
+  check_written(file.number() >= 0);
+  std::array<int, 2> ends{-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw Error("cannot make a pipe: " + reason_of(errno));
+  const Descriptor output(ends[0]);
+  Descriptor input(ends[1]);
+  Command running(command, input.number());
+  input.close();
+
+  std::array<char, 1U << 16U> bytes{};
+  ::pollfd wait{output.number(), POLLIN, 0};
+  const auto at_end = [&] { return wait.fd < 0; };
+  while (!at_end() || !running.has_ended()) {
+    if (stop()) throw Error("stopped while reading '" + name + "'", Fault::cancelled);
+    if (::poll(&wait, 1, at_end() ? 1 : 50) <= 0) continue;
+    const ::ssize_t got = ::read(output.number(), bytes.data(), bytes.size());
+    if (got == 0) wait.fd = -1;
+    for (::ssize_t from = 0; from < got;) {
+      const ::ssize_t put = ::write(file.number(), &bytes.at(static_cast<std::size_t>(from)),
+                                    static_cast<std::size_t>(got - from));
+      check_written(put >= 0 || errno == EINTR);
+      from += std::max<::ssize_t>(put, 0);
+    }
   }
-  return std::make_shared<const OpenFile>(output.release(), name);
+  if (const std::string failure = running.failure(); !failure.empty()) {
+    throw Error("the command of '" + name + "' " + failure);
+  }
+  return std::make_shared<const OpenFile>(file.release(), name);
 }
 
 }  // namespace seam::stages

@@ -284,7 +284,7 @@ class TableParser {
 
   void set_categories() {
     if (!category_) return;
-    CategoryNumbers numbered = number_categories(categories_of_rows_, all_categories_);
+    NumberedCategories numbered = number_categories(categories_of_rows_, all_categories_);
     for (std::size_t row = 0; row < list_.rows.size(); ++row) {
       list_.rows[row].category = numbered.rows[row];
     }

@@ -1,14 +1,18 @@
 #include "stages/dataset/tar.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <set>
 #include <utility>
 
 #include "stages/counted.hpp"
-#include "stages/dataset/braces.hpp"
 #include "stages/dataset/category_numbers.hpp"
 #include "stages/dataset/command_output.hpp"
+#include "stages/dataset/counted_list.hpp"
 #include "stages/dataset/in_quotes.hpp"
-#include "stages/dataset/tar_labels.hpp"
+#include "stages/dataset/tar_samples.hpp"
+#include "stages/number_in.hpp"
 #include "stages/picture_paths.hpp"
 
 namespace seam::stages {
@@ -16,62 +20,59 @@ namespace {
 
 constexpr std::string_view pipe = "pipe:";
 
-/// A sample and the name of its tar.
-struct Found {
-  std::shared_ptr<const std::string> tar;
-  TarSample sample;
-};
-
-[[noreturn]] void refuse(const Found& found, const std::string& what, Fault fault = Fault::data) {
-  throw Error(*found.tar + ": sample " + in_quotes(found.sample.key) + " " + what, fault);
-}
-
-/// The meaning of `automatic`.
-TarLabels labels_in(const Found& first) {
-  if (first.sample.cls && first.sample.json) {
-    refuse(first,
-           "has labels both in 'cls' and in 'json'; set labels to \"cls\", \"json\" or \"none\"",
-           Fault::configuration);
+/// "t-{008..010}.tar" ──► t-008.tar, t-009.tar, t-010.tar; several ranges multiply.
+void add_names(const std::string& text, std::vector<std::string>& names) {
+  const std::size_t open = text.find_first_of("{}");
+  if (open == std::string::npos) {
+    constexpr std::size_t most = 1'000'000;
+    if (names.size() == most) {
+      throw Error("parameter 'tar' names more than 1,000,000 tars", Fault::configuration);
+    }
+    names.push_back(text);
+    return;
   }
-  return first.sample.cls ? TarLabels::cls : first.sample.json ? TarLabels::json : TarLabels::none;
-}
-
-class LabelReader {
- public:
-  LabelReader(TarLabels labels, bool automatic, LabelFields fields)
-      : labels_(labels), automatic_(automatic), fields_(std::move(fields)) {}
-
-  SampleLabels read(const Found& found, const std::string& path) {
-    const TarSample& sample = found.sample;
-    if (labels_ == TarLabels::none) {
-      if (automatic_ && (sample.cls || sample.json)) {
-        refuse(found,
-               "has labels, but the first sample has none; set labels to \"none\" to read "
-               "none of them");
+  const std::size_t dots = text.find("..", open);
+  const std::size_t close = text.find('}', open + 1);
+  if (text[open] == '{' && dots < close && close != std::string::npos) {
+    const std::string first = text.substr(open + 1, dots - open - 1);
+    const std::string last = text.substr(dots + 2, close - dots - 2);
+    const auto from = whole_number(first);
+    const auto to = whole_number(last);
+    if (from && to && *from <= *to) {
+      const auto padded = [](const std::string& end) { return end.size() > 1 && end[0] == '0'; };
+      const std::size_t width =
+          padded(first) || padded(last) ? std::max(first.size(), last.size()) : 0;
+      for (std::int64_t number = *from; number <= *to; ++number) {
+        std::string digits = std::to_string(number);
+        digits.insert(0, width - std::min(width, digits.size()), '0');
+        add_names(text.substr(0, open) + digits + text.substr(close + 1), names);
       }
-      return {path, std::nullopt};
+      return;
     }
-    const auto& member = labels_ == TarLabels::cls ? sample.cls : sample.json;
-    if (!member) {
-      refuse(found, std::string("has no member '") + (labels_ == TarLabels::cls ? "cls" : "json") +
-                        "' with its labels; add it, or set labels to \"none\"");
-    }
-    SampleLabels labels =
-        labels_ == TarLabels::cls ? read_cls(*member) : read_json(*member, fields_);
-    if (!has_categories_) has_categories_ = labels.category.has_value();
-    if (*has_categories_ != labels.category.has_value()) {
-      refuse(found, std::string(*has_categories_ ? "has no" : "has a") +
-                        " category, unlike the samples before it");
-    }
-    return labels;
   }
+  throw Error("parameter 'tar': '" + text +
+                  "' has a brace that is not part of a rising range such as {000..015}; list "
+                  "other names one by one",
+              Fault::configuration);
+}
 
- private:
-  TarLabels labels_;
-  bool automatic_;
-  LabelFields fields_;
-  std::optional<bool> has_categories_;
-};
+/// The source of labels that a parameter names.
+LabelSource source_in(const std::string& text, const char* parameter, const std::string& none) {
+  constexpr std::string_view json = "json:";
+  if (text == none) return {};
+  if (text == "cls") return {text, ""};
+  if (text.starts_with(json) && text.size() > json.size()) {
+    return {"json", text.substr(json.size())};
+  }
+  throw Error("parameter '" + std::string(parameter) + "' is '" + text + "'; expected \"" + none +
+                  "\", \"cls\" or \"json:FIELD\"",
+              Fault::configuration);
+}
+
+/// Whether the category is a number of those that number_categories() keeps.
+bool is_number(const std::string& category) {
+  return number_in<std::int64_t>(category).value_or(-1) >= 0;
+}
 
 }  // namespace
 
@@ -85,40 +86,31 @@ void Tar::declare(Declaration& declaration) {
                  "the tar files, in this order: \"shards/train-{000..015}.tar\" stands for 16 "
                  "files, \"pipe:COMMAND\" for the output of a shell command")
       .required();
-  declaration.parameter("labels", labels_,
-                        "the member with a sample's labels: `cls` with its category, which is its "
-                        "item too (cls), an object `json` (json), or no member: each image is its "
-                        "own item (none); auto: the one that the samples have",
-                        {{"auto", TarLabels::automatic},
-                         {"none", TarLabels::none},
-                         {"cls", TarLabels::cls},
-                         {"json", TarLabels::json}});
-  declaration
-      .parameter("item_field", item_field_,
-                 "the field of items in `json`; default: 'item' or 'label'")
-      .only_with("labels", {"auto", "json"});
-  declaration
-      .parameter("category_field", category_field_,
-                 "the field of categories in `json`; default: 'category', or all 0 without that "
-                 "field")
-      .only_with("labels", {"auto", "json"});
-  declaration.parameter("extensions", extensions_,
-                        "extensions of the members that are images, in lower or upper case");
-  declare_rows(declaration, {.item = "the label, or the path if there are no labels",
-                             .path = "the tar and the member, `train.tar/a.jpg`: a name"});
+  declaration.parameter("item", item_,
+                        "the label that images of one item share: \"cls\" (the text in `000.cls`), "
+                        "\"json:FIELD\" (a field of the object in `000.json`), or \"path\": each "
+                        "image is its own item");
+  declaration.parameter("category", category_,
+                        "the label that is the category: \"cls\" or \"json:FIELD\"; default: all "
+                        "images have category 0");
+  declare_rows(declaration, {.path = "the tar and the member, `train.tar/a.jpg`: a name"});
   declaration.provides(field::piece);
 }
 
 std::vector<std::string> Tar::names() const {
   std::vector<std::string> names;
-  std::set<std::string> seen;
   for (const std::string& text : tar_) {
-    for (std::string& one : expand_braces(text)) {
-      if (!seen.insert(one.starts_with(pipe) ? one : picture_file(one)).second) {
-        throw Error("parameter 'tar' names '" + one + "' twice", Fault::configuration);
-      }
-      names.push_back(std::move(one));
+    if (text.starts_with(pipe)) {
+      names.push_back(text);
+    } else {
+      add_names(text, names);
     }
+  }
+  if (names.empty()) throw Error("parameter 'tar' names no tar", Fault::configuration);
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    if (seen.insert(name.starts_with(pipe) ? name : picture_file(name)).second) continue;
+    throw Error("parameter 'tar' names '" + name + "' twice", Fault::configuration);
   }
   return names;
 }
@@ -134,47 +126,38 @@ std::shared_ptr<const OpenFile> Tar::opened(const std::string& name, const Conte
 }
 
 void Tar::open(Context& context) {
-  std::set<std::string> extensions;
-  for (const std::string& extension : extensions_) {
-    extensions.insert(lower(extension.starts_with('.') ? extension.substr(1) : extension));
-  }
+  const LabelSources labels{source_in(item_, "item", "path"), source_in(category_, "category", "")};
   const std::vector<std::string> tars = names();
-  std::vector<Found> all;
-  for (const std::string& tar : tars) {
-    const auto shared = std::make_shared<const std::string>(tar);
-    for (TarSample& sample : read_samples(opened(tar, context), extensions)) {
-      all.push_back({shared, std::move(sample)});
-    }
-  }
-  if (all.empty()) {
-    throw Error("no image in " + counted(tars.size(), "tar file") +
-                (tars.empty() ? "; set 'tar'" : ", the first of them '" + tars.front() + "'"));
-  }
-  const bool automatic = labels_ == TarLabels::automatic;
-  LabelReader reader(automatic ? labels_in(all.front()) : labels_, automatic,
-                     {item_field_, category_field_});
   std::vector<PictureRow> rows;
   std::vector<std::string> categories;
-  std::set<std::string> items;
   pieces_.clear();
-  for (const Found& found : all) {
-    const TarMember& picture = found.sample.picture;
-    // Not by operator/, because a command may end in a slash.
-    const std::string path = *found.tar + "/" + picture.name;
-    SampleLabels labels = reader.read(found, path);
-    items.insert(labels.item);
-    if (labels.category) categories.push_back(*std::move(labels.category));
-    rows.push_back({path, picture.name, std::move(labels.item), 0,
-                    static_cast<std::int64_t>(rows.size()), 0, found.tar});
-    pieces_.push_back(picture.content);
+  for (const std::string& tar : tars) {
+    const auto shared = std::make_shared<const std::string>(tar);
+    const std::size_t before = rows.size();
+    for (TarSample& sample :
+         read_samples(opened(tar, context), labels, [&] { return context.stop_requested(); })) {
+      const std::string& member = sample.picture.name;
+      // Not by operator/, because a command may end in a slash.
+      const std::string path = tar + "/" + member;
+      if (sample.item.empty()) sample.item = path;
+      categories.push_back(std::move(sample.category));
+      if (is_number(categories.back()) != is_number(categories.front())) {
+        throw Error(path + " has the category " + in_quotes(categories.back()) + ", and " +
+                    rows.front().path.string() + " has " + in_quotes(categories.front()) +
+                    "; categories are either all names or all whole numbers from 0");
+      }
+      rows.push_back({path, member, std::move(sample.item), 0,
+                      static_cast<std::int64_t>(rows.size()), 0, shared});
+      pieces_.push_back(std::move(sample.picture.content));
+    }
+    if (rows.size() == before) throw Error("no image in '" + tar + "'");
   }
-  CategoryNumbers numbered =
-      number_categories(categories, std::set(categories.begin(), categories.end()));
-  for (std::size_t row = 0; row < numbered.rows.size(); ++row) {
-    rows[row].category = numbered.rows[row];
+  NumberedCategories numbered;
+  if (!category_.empty()) {
+    numbered = number_categories(categories, std::set(categories.begin(), categories.end()));
+    for (std::size_t row = 0; row < rows.size(); ++row) rows[row].category = numbered.rows[row];
   }
-  context.info(counted(rows.size(), "image") + " of " + counted(items.size(), "item") + " in " +
-               counted(tars.size(), "tar file"));
+  context.info(counted(rows.size(), "image") + " in " + counted(tars.size(), "tar file"));
   serve(std::move(rows), std::move(numbered.names), tars.front(), context);
 }
 

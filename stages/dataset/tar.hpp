@@ -1,12 +1,11 @@
 /// The source `dataset.tar`: images in tar files, in the layout of WebDataset.
 ///
-///     tar ──► braces ──► files, outputs of commands ──► samples ──► labels ──► rows
+///     tar ──► files, outputs of commands ──► samples with labels ──► rows
 ///
 /// Only headers and labels are read before the run; images are read when they are decoded.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <seam/stage.hpp>
@@ -15,18 +14,9 @@
 #include <vector>
 
 #include "stages/dataset/listed_pictures.hpp"
-#include "stages/dataset/picture_extensions.hpp"
-#include "stages/dataset/tar_samples.hpp"
+#include "stages/file_piece.hpp"
 
 namespace seam::stages {
-
-/// Which member of a sample has its labels.
-enum class TarLabels : std::uint8_t {
-  automatic,  ///< the one that the first sample has
-  none,       ///< each image is an item
-  cls,        ///< its text is the category, and the item
-  json        ///< fields of an object
-};
 
 class Tar final : public ListedPictures {
  public:
@@ -42,10 +32,8 @@ class Tar final : public ListedPictures {
   void add_fields(Packet& packet, std::size_t row) const override;
 
   std::vector<std::string> tar_;
-  TarLabels labels_ = TarLabels::automatic;
-  std::string item_field_;
-  std::string category_field_;
-  std::vector<std::string> extensions_ = usual_extensions();
+  std::string item_ = "path";
+  std::string category_;
 
   std::map<std::string, std::shared_ptr<const OpenFile>> outputs_;  // of commands
   std::vector<FilePiece> pieces_;                                   // of the rows

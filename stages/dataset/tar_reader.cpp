@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <utility>
-#include <vector>
+#include <string_view>
 
 #include "stages/counted.hpp"
 #include "stages/dataset/counted_list.hpp"
@@ -78,37 +77,15 @@ bool has_right_sum(std::string_view header) {
          known == sum_of(static_cast<signed char>(0));
 }
 
-struct Compression {
-  std::string_view start;
-  const char* program;
-};
-constexpr std::array<Compression, 5> compressions{{{"\x1f\x8b", "gzip"},
-                                                   {"\x28\xb5\x2f\xfd", "zstd"},
-                                                   {"\xfd"
-                                                    "7zXZ",
-                                                    "xz"},
-                                                   {"BZh", "bzip2"},
-                                                   {"\x04\x22\x4d\x18", "lz4"}}};
-
-/// "./a.jpg", as `tar -C folder .` writes it, is "a.jpg".
-std::string without_start(const std::string& name) {
-  return name.starts_with("./") ? name.substr(2) : name;
+std::string name_in(std::string_view header) {
+  std::string name(text_at(header, name_place));
+  // In GNU's format, other values are at the place of the prefix.
+  const bool posix = bytes_at(header, magic_place) == std::string_view("ustar\0", 6);
+  const std::string_view prefix = text_at(header, prefix_place);
+  return posix && !prefix.empty() ? std::string(prefix) + "/" + name : name;
 }
 
 }  // namespace
-
-TarReader::TarReader(std::shared_ptr<const OpenFile> file) : file_(std::move(file)) {
-  if (file_->size() == 0) throw Error("'" + file_->name() + "' is empty, not a tar");
-  std::string start(std::min<std::size_t>(file_->size(), 6), '\0');
-  file_->read(0, start.data(), start.size());
-  for (const auto& [magic, program] : compressions) {
-    if (!start.starts_with(magic)) continue;
-    throw Error("'" + file_->name() + "' is compressed (" + program +
-                "), so its images cannot be read one by one; decompress it, or read the output of "
-                "a command: \"pipe:" +
-                program + " -dc FILE\"");
-  }
-}
 
 void TarReader::fail(const std::string& what) const {
   throw Error(file_->name() + ": at byte " + std::to_string(at_) + ": " + what);
@@ -147,7 +124,7 @@ void TarReader::read_records(std::uint64_t size, Extended& extended) const {
     }
     const std::string_view key = record.substr(0, equals);
     const std::string_view value = record.substr(equals + 1, record.size() - equals - 2);
-    if (key == "path") extended.name = std::string(value);
+    if (key == "path") extended.name = value.empty() ? std::nullopt : std::optional(value);
     if (key == "size") {
       extended.size = whole_number(value);
       if (!extended.size) fail("the pax record 'size' is " + in_quotes(value));
@@ -157,19 +134,7 @@ void TarReader::read_records(std::uint64_t size, Extended& extended) const {
   }
 }
 
-std::string TarReader::name_of(const Header& header, const Extended& extended) const {
-  const std::string_view view(header.data(), header.size());
-  std::string name(text_at(view, name_place));
-  // In GNU's format, other values are at the place of the prefix.
-  const bool posix = bytes_at(view, magic_place) == std::string_view("ustar\0", 6);
-  const std::string_view prefix = text_at(view, prefix_place);
-  if (posix && !prefix.empty()) name = std::string(prefix) + "/" + name;
-  if (extended.name) name = *extended.name;
-  if (name.empty() || name.find('\0') != std::string::npos) fail("a member has no valid name");
-  return name;
-}
-
-bool TarReader::extends(char type, std::uint64_t size, Extended& extended) const {
+void TarReader::extend(char type, std::uint64_t size, Extended& extended) const {
   if (type == 'L') {
     const std::string text = read_text(size);
     extended.name = text.substr(0, text.find('\0'));
@@ -180,22 +145,53 @@ bool TarReader::extends(char type, std::uint64_t size, Extended& extended) const
     read_records(size, all);
     if (all.name || all.size) fail("a pax header gives all members one name or size");
   }
-  return type == 'L' || type == 'K' || type == 'x' || type == 'X' || type == 'g';
 }
 
-void TarReader::check_member(char type, const std::string& name, bool sparse) const {
-  if (type == '1' || type == '2') {
-    fail(in_quotes(name) + " is a link; pack the file itself, with tar " +
-         (type == '1' ? "--hard-dereference" : "--dereference"));
+TarReader::Kind TarReader::kind_of(char type, const std::string& name, bool sparse) const {
+  const char* problem = "has an unknown type; pack it as a file";
+  switch (type) {
+    case '0':
+    case '\0':
+    case '7':
+      if (!sparse) return name.ends_with('/') ? Kind::empty : Kind::file;
+      [[fallthrough]];
+    case 'S':
+      problem = "is sparse; pack it without --sparse";
+      break;
+    case 'L':  // GNU: a long name
+    case 'K':  // GNU: a long name of a link
+    case 'x':
+    case 'X':
+    case 'g':
+      return Kind::extension;
+    case 'D':  // GNU: the names in a folder
+    case 'V':  // GNU: the name of the tar
+      return Kind::other;
+    case '3':
+    case '4':
+    case '5':
+    case '6':
+      return Kind::empty;
+    case '1':
+      problem = "is a link; pack the file itself, with tar --hard-dereference";
+      break;
+    case '2':
+      problem = "is a link; pack the file itself, with tar --dereference";
+      break;
+    case 'M':
+      problem = "continues in another volume; pack it in one file";
+      break;
+    default:
+      break;
   }
-  if (type == 'S' || sparse) fail(in_quotes(name) + " is sparse; pack it without --sparse");
-  if (type == 'M') fail(in_quotes(name) + " continues in another volume; pack it in one file");
+  fail(in_quotes(name) + " " + problem);
 }
 
 std::optional<TarMember> TarReader::next() {
   Extended extended;
   bool is_extended = false;
   while (true) {
+    if (stop_ && stop_()) throw Error("stopped while reading " + file_->name(), Fault::cancelled);
     const Header header = read_header();
     const std::string_view view(header.data(), header.size());
     if (view.find_first_not_of('\0') == std::string_view::npos) {
@@ -204,48 +200,55 @@ std::optional<TarMember> TarReader::next() {
       return std::nullopt;
     }
     if (!has_right_sum(view)) {
-      fail(at_ == 0 ? "the header's checksum is wrong; this is not a tar, or it is damaged"
-                    : "the header's checksum is wrong; the tar is damaged");
+      fail("the header's checksum is wrong; " +
+           std::string(at_ == 0 ? "this is not a tar, or it is compressed or damaged: decompress "
+                                  "it first"
+                                : "the tar is damaged"));
     }
     const char type = header[type_at];
-    const std::string name = name_of(header, extended);
-    check_member(type, name, extended.sparse);
-    const bool file = type == '0' || type == '\0' || type == '7';
-    const bool folder = type == '5' || (file && name.ends_with('/'));
-    // Devices and folders have no content, whatever their size.
+    std::string name = extended.name ? *extended.name : name_in(view);
+    if (name.starts_with("./") && name != "./") name.erase(0, 2);  // from `tar -C folder .`
+    const Kind kind = kind_of(type, name, extended.sparse);
     std::uint64_t size = 0;
-    if (!folder && (type < '3' || type > '6')) {
+    if (kind != Kind::empty) {
       const auto own = number_at(view, size_place);
       if (!own) fail(in_quotes(name) + " has no valid size");
-      size = extended.size ? static_cast<std::uint64_t>(*extended.size) : *own;
+      const bool given = kind == Kind::file && extended.size;
+      size = given ? static_cast<std::uint64_t>(*extended.size) : *own;
     }
     if (size > file_->size() || at_ + block > file_->size() - size) {
       fail(in_quotes(name) + " has " + counted(static_cast<std::int64_t>(size), "byte") +
            ", but the file ends before that; the tar is truncated or damaged: fetch or pack it "
            "again");
     }
-    is_extended = extends(type, size, extended);
-    const std::uint64_t content = at_ + block;
-    if (file && !folder && !stays_below_root(without_start(name))) {
+    const bool valid = stays_below_root(name) && name.find('\0') == std::string::npos;
+    if (kind == Kind::file && !valid) {
       fail("the name " + in_quotes(name) +
-           " is absolute or has empty, '.' or '..' folders; pack it with a relative name");
+           " is empty or absolute, or has empty, '.' or '..' folders or a zero; pack it with a "
+           "relative name");
     }
+    is_extended = kind == Kind::extension;
+    if (is_extended) extend(type, size, extended);
+    const std::uint64_t content = at_ + block;
     at_ = content + (size + block - 1) / block * block;
-    if (file && !folder) return TarMember{without_start(name), {file_, content, size}};
+    if (kind == Kind::file) return TarMember{std::move(name), {file_, content, size}};
     if (!is_extended) extended = {};
   }
 }
 
 void TarReader::check_end() const {
-  constexpr std::size_t most = 1U << 16U;
-  std::string zeros;
-  for (std::uint64_t at = at_; at < file_->size(); at += zeros.size()) {
-    zeros.resize(static_cast<std::size_t>(std::min<std::uint64_t>(most, file_->size() - at)));
-    file_->read(at, zeros.data(), zeros.size());
-    const std::size_t data = zeros.find_first_not_of('\0');
-    if (data == std::string::npos) continue;
-    fail("the tar ends, but data follows at byte " + std::to_string(at + data) +
+  constexpr std::uint64_t most = 1U << 20U;
+  const std::uint64_t rest = file_->size() - at_;
+  std::string zeros(static_cast<std::size_t>(std::min(rest, most)), '\0');
+  file_->read(at_, zeros.data(), zeros.size());
+  const std::size_t data = zeros.find_first_not_of('\0');
+  if (data != std::string::npos) {
+    fail("the tar ends, but data follows at byte " + std::to_string(at_ + data) +
          "; if several tars were put together, list each of them in 'tar'");
+  }
+  if (rest > most) {
+    fail("the tar ends, but " + counted(static_cast<std::int64_t>(rest), "byte") +
+         " follow; it may be incomplete: fetch it again");
   }
 }
 

@@ -11,10 +11,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 
 #include "stages/file_piece.hpp"
 
@@ -28,14 +29,16 @@ struct TarMember {
 
 class TarReader {
  public:
-  /// Throws seam::Error if the file is empty or compressed.
-  explicit TarReader(std::shared_ptr<const OpenFile> file);
+  /// `stop`: asked before each header whether to stop; null: never.
+  explicit TarReader(std::shared_ptr<const OpenFile> file, std::function<bool()> stop = nullptr)
+      : file_(std::move(file)), stop_(std::move(stop)) {}
 
   /// The next regular file; nullopt at the end. Folders, devices and labels are passed over.
   ///
   /// Throws seam::Error with the tar's name, and the position of the header, if: the tar is
-  /// truncated or damaged; a member is a link or sparse, as its content is elsewhere; a name is
-  /// absolute or contains `..`; or data follows the end.
+  /// truncated, damaged or compressed; a member is a link or sparse, as its content is elsewhere,
+  /// or of an unknown type; a name is absolute or contains `..`; or more than 1 MiB or anything but
+  /// zeros follows the end. Cancelled if `stop` returns true.
   std::optional<TarMember> next();
 
  private:
@@ -47,19 +50,25 @@ class TarReader {
     std::optional<std::int64_t> size;
     bool sparse = false;
   };
+  enum class Kind : std::uint8_t {
+    file,
+    extension,  ///< its content is values for the next member
+    other,      ///< it has content that is passed over
+    empty       ///< it has no content, whatever its size
+  };
 
   [[noreturn]] void fail(const std::string& what) const;
   [[nodiscard]] Header read_header() const;
   [[nodiscard]] std::string read_text(std::uint64_t size) const;
   /// Reads records such as "20 path=boots/a.jpg\n".
   void read_records(std::uint64_t size, Extended& extended) const;
-  /// Whether the header extends that of the next member; notes its values.
-  bool extends(char type, std::uint64_t size, Extended& extended) const;
-  void check_member(char type, const std::string& name, bool sparse) const;
-  [[nodiscard]] std::string name_of(const Header& header, const Extended& extended) const;
+  /// Reads the content of an extension.
+  void extend(char type, std::uint64_t size, Extended& extended) const;
+  [[nodiscard]] Kind kind_of(char type, const std::string& name, bool sparse) const;
   void check_end() const;
 
   std::shared_ptr<const OpenFile> file_;
+  std::function<bool()> stop_;
   std::uint64_t at_ = 0;  // the next header
 };
 

@@ -1,4 +1,4 @@
-/// Tars: any bytes give members or a data error.
+/// Tars and labels: any bytes give samples or a data error.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,11 +15,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const int descriptor = ::memfd_create("fuzz", MFD_CLOEXEC);
   if (::write(descriptor, data, size) != static_cast<::ssize_t>(size)) return 0;
   const auto file = std::make_shared<const OpenFile>(descriptor, "fuzz.tar");
-  try {
-    for (const TarSample& sample : read_samples(file, {"jpg"})) {
-      (void)sample.picture.content.read();
+  for (const char* ending : {"cls", "json"}) {
+    try {
+      for (const TarSample& sample : read_samples(file, {{}, {ending, "item"}})) {
+        (void)sample.picture.content.read();
+      }
+    } catch (const seam::Error&) {  // expected; anything else is a bug
     }
-  } catch (const seam::Error&) {  // expected; anything else is a bug
   }
   return 0;
 }

@@ -10,13 +10,13 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST(NumberCategories, KeepsNumbers) {
-  const CategoryNumbers numbered = number_categories({"3", "0", "3"}, {"0", "3", "7"});
+  const NumberedCategories numbered = number_categories({"3", "0", "3"}, {"0", "3", "7"});
   EXPECT_THAT(numbered.rows, ElementsAre(3, 0, 3));
   EXPECT_THAT(numbered.names, IsEmpty());
 }
 
 TEST(NumberCategories, NumbersTheNamesOfTheWholeList) {
-  const CategoryNumbers numbered =
+  const NumberedCategories numbered =
       number_categories({"hats", "10", "9"}, {"10", "9", "boots", "hats"});
   EXPECT_THAT(numbered.rows, ElementsAre(3, 0, 1));
   EXPECT_THAT(numbered.names, ElementsAre("10", "9", "boots", "hats"));

@@ -21,6 +21,7 @@ using tars::end;
 using tars::member;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 using Texts = std::vector<std::string>;
 
@@ -84,34 +85,59 @@ class TarStage : public ::testing::Test {
 
 TEST_F(TarStage, ReadsJsonOfAllTarsInTheGivenOrder) {
   write_tars(folder_);
-  const auto harness = make({"t-{1..0}.tar"});
+  const auto harness = make({"t-1.tar", "t-0.tar"});
+  harness->set("item", "json:item").set("category", "json:category");
   EXPECT_THAT(rows(*harness),
               ElementsAre(Row{"t-1.tar", "0.jpg", "a", 0, 0}, Row{"t-0.tar", "0.jpg", "a", 1, 1},
                           Row{"t-0.tar", "1.jpg", "b", 1, 2}));
   EXPECT_THAT(names_of(*harness), ElementsAre("boots", "hats"));
-  const auto named = make({"t-0.tar", "t-1.tar"});
-  named->set("item_field", "sku").set("category_field", "item");
+  const auto named = make({"t-{0..1}.tar"});
+  named->set("item", "json:sku").set("category", "json:item");
   EXPECT_THAT(rows(*named),
               ElementsAre(Row{"t-0.tar", "0.jpg", "x", 0, 0}, Row{"t-0.tar", "1.jpg", "x", 1, 1},
                           Row{"t-1.tar", "0.jpg", "y", 0, 2}));
 }
 
 TEST_F(TarStage, ReadsCls) {
-  folder_.write("t.tar", sample("0", "cls", "7\n") + sample("1", "cls", "3") + end);
+  folder_.write("t.tar", sample("0", "cls", "07\n") + sample("1", "cls", "3") + end);
   const auto harness = make({"t.tar"});
+  harness->set("item", "cls").set("category", "cls");
   EXPECT_THAT(rows(*harness),
               ElementsAre(Row{"t.tar", "0.jpg", "7", 7, 0}, Row{"t.tar", "1.jpg", "3", 3, 1}));
   EXPECT_THAT(names_of(*harness), IsEmpty());
 }
 
-TEST_F(TarStage, TakesEachPictureForAnItemWithoutLabels) {
-  folder_.write("t.tar", sample("0", "txt", "a") + end);
+TEST_F(TarStage, TakesEachPictureForAnItemByDefault) {
+  folder_.write("t.tar", sample("0", "cls", "7") + end);
   const std::string path = (folder_.path() / "t.tar/0.jpg").string();
   EXPECT_THAT(rows(*make({"t.tar"})), ElementsAre(Row{"t.tar", "0.jpg", path, 0, 0}));
-  folder_.write("t.tar", sample("0", "cls", "7") + end);
-  const auto harness = make({"t.tar"});
-  harness->set("labels", "none");
-  EXPECT_THAT(rows(*harness), ElementsAre(Row{"t.tar", "0.jpg", path, 0, 0}));
+}
+
+// Expected names are those of bash.
+TEST_F(TarStage, CountsRangesInBraces) {
+  const auto names = [&](const Texts& tars) {
+    const auto harness = make(tars);
+    Texts found;
+    for (const Row& row : rows(*harness)) found.push_back(std::get<0>(row));
+    return found;
+  };
+  for (const char* name :
+       {"t-08", "t-09", "t-10", "8", "9", "10", "08", "a1-0", "a1-1", "a2-0", "a2-1"}) {
+    folder_.write(name + std::string(".tar"), sample("0", "cls", "7") + end);
+  }
+  EXPECT_THAT(names({"t-{08..10}.tar"}), ElementsAre("t-08.tar", "t-09.tar", "t-10.tar"));
+  EXPECT_THAT(names({"{8..10}.tar"}), ElementsAre("8.tar", "9.tar", "10.tar"));
+  EXPECT_THAT(names({"{8..08}.tar"}), ElementsAre("08.tar"));
+  EXPECT_THAT(names({"a{1..2}-{0..1}.tar", "8.tar"}),
+              ElementsAre("a1-0.tar", "a1-1.tar", "a2-0.tar", "a2-1.tar", "8.tar"));
+  for (const char* name : {"{a,b}.tar", "{}", "a{1..2", "a}1..2{", "{1..}", "{..2}", "{a..3}",
+                           "{1..b}", "{2..1}", "{-1..1}", "{{1..2}}", "8.tar}", "{1..2}{"}) {
+    EXPECT_REFUSED(make({name})->open(), Fault::configuration,
+                   "has a brace that is not part of a rising range");
+  }
+  for (const char* name : {"{0..9223372036854775807}", "{1..2000}-{1..2000}"}) {
+    EXPECT_REFUSED(make({name})->open(), Fault::configuration, "more than 1,000,000");
+  }
 }
 
 TEST_F(TarStage, ReadsTheOutputOfACommandOnce) {
@@ -131,41 +157,40 @@ TEST_F(TarStage, ReadsTheOutputOfACommandOnce) {
                  Fault::data, "'0.jpg' has 11 bytes, but the file ends");
 }
 
-TEST_F(TarStage, RefusesSamplesWithoutTheLabels) {
-  const auto refused = [&](const std::string& tar, const char* labels, const char* why) {
-    folder_.write("t.tar", tar + end);
-    const auto harness = make({"t.tar"});
-    harness->set("labels", labels);
-    EXPECT_REFUSED(harness->open(), Fault::data, why);
-  };
-  const std::string none = member("2.jpg", "");
-  refused(sample("1", "cls", "7") + none, "auto", "t.tar: sample '2' has no member 'cls'");
-  refused(none, "cls", "sample '2' has no member 'cls' with its labels; add it");
-  refused(sample("1", "cls", "7"), "json", "sample '1' has no member 'json'");
-  refused(none + sample("1", "cls", "7"), "auto",
-          "sample '1' has labels, but the first sample has none; set labels to \"none\"");
-  refused(sample("1", "json", R"({"item": "a"})") +
-              sample("2", "json", R"({"item": "a", "category": 1})"),
-          "auto", "sample '2' has a category, unlike the samples before it");
-  folder_.write("t.tar", sample("1", "cls", "7") + member("1.json", "{}") + end);
-  EXPECT_REFUSED(make({"t.tar"})->open(), Fault::configuration,
-                 "sample '1' has labels both in 'cls' and in 'json'");
+TEST_F(TarStage, LeavesTheBracesOfCommandsToTheShell) {
+  folder_.write("t.tar", sample("0", "cls", "7") + end);
+  const std::string tar = (folder_.path() / "t.tar").string();
+  EXPECT_THAT(rows(*make({"pipe:{ cat " + tar + "; }; : {0..1}"})), SizeIs(1));
+}
+
+TEST_F(TarStage, RefusesLabelsThatDoNotFit) {
+  folder_.write("t.tar", sample("1", "cls", "7") + end);
+  folder_.write("u.tar", sample("2", "cls", "tench") + end);
+  const auto harness = make({"t.tar", "u.tar"});
+  harness->set("category", "cls");
+  EXPECT_REFUSED(harness->open(), Fault::data,
+                 "u.tar/2.jpg has the category 'tench', and " +
+                     (folder_.path() / "t.tar/1.jpg").string() + " has '7'");
+  for (const char* text : {"", "json", "json:", "auto"}) {
+    const auto other = make({"t.tar"});
+    other->set("item", text);
+    EXPECT_REFUSED(other->open(), Fault::configuration,
+                   "parameter 'item' is '" + std::string(text) +
+                       "'; expected \"path\", \"cls\" or \"json:FIELD\"");
+  }
+  const auto path = make({"t.tar"});
+  path->set("category", "path");
+  EXPECT_REFUSED(path->open(), Fault::configuration, "parameter 'category' is 'path'");
 }
 
 TEST_F(TarStage, RefusesNamesThatAreNoTars) {
+  folder_.write("t.tar", sample("1", "cls", "7") + end);
   folder_.write("empty.tar", end);
-  EXPECT_REFUSED(make({})->open(), Fault::data, "no image in 0 tar files; set 'tar'");
-  EXPECT_REFUSED(make({"empty.tar"})->open(), Fault::data, "no image in 1 tar file, the first");
+  EXPECT_REFUSED(make({})->open(), Fault::configuration, "parameter 'tar' names no tar");
+  EXPECT_REFUSED(make({"t.tar", "empty.tar"})->open(), Fault::data,
+                 "no image in '" + (folder_.path() / "empty.tar").string());
   EXPECT_REFUSED(make({"none.tar"})->open(), Fault::data, "none.tar' cannot be opened: No such");
-  EXPECT_REFUSED(make({"empty.tar", "{./empty,x}.tar"})->open(), Fault::configuration,
-                 "empty.tar' twice");
-}
-
-TEST_F(TarStage, TakesOtherExtensions) {
-  folder_.write("t.tar", member("0.left.jpg", "pixels of 0") + member("0.right.jpg", "1") + end);
-  const auto harness = make({"t.tar"});
-  harness->set("extensions", Texts{".LEFT.jpg"});
-  EXPECT_THAT(rows(*harness).size(), 1U);
+  EXPECT_REFUSED(make({"t.tar", "./t.tar"})->open(), Fault::configuration, "t.tar' twice");
 }
 
 }  // namespace tar_test
