@@ -7,18 +7,12 @@
 #include <utility>
 
 #include "stages/counted.hpp"
+#include "stages/dataset/picture_extensions.hpp"
 
 namespace seam::stages {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return text;
-}
 
 /// The content of a root; paths are relative to it.
 struct Found {

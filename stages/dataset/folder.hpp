@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "stages/dataset/listed_pictures.hpp"
+#include "stages/dataset/picture_extensions.hpp"
 
 namespace seam::stages {
 
@@ -40,9 +41,7 @@ class Folder final : public ListedPictures {
   bool recursive_ = true;
   FolderItems items_ = FolderItems::automatic;
   std::vector<std::string> categories_;
-  /// The usual extensions of the formats that image.decode reads.
-  std::vector<std::string> extensions_{"jpg", "jpeg", "png", "webp", "tif", "tiff", "bmp", "gif",
-                                       "pbm", "pgm",  "ppm", "pnm",  "pam", "ras",  "jp2"};
+  std::vector<std::string> extensions_ = usual_extensions();
 };
 
 }  // namespace seam::stages

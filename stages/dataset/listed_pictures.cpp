@@ -10,7 +10,7 @@ void ListedPictures::declare_rows(Declaration& declaration, const PictureFieldDo
   declaration.parameter("limit", limit_, "serve only the first N images, for quick runs")
       .at_least(1);
   folds_.declare(declaration);
-  declaration.provides(field::path).doc("the image's file");
+  declaration.provides(field::path).doc(docs.path);
   declaration.provides(field::item).doc(docs.item);
   declaration.provides(field::category).doc(docs.category);
   declaration.provides(field::index).doc(docs.index);
@@ -52,7 +52,7 @@ More ListedPictures::produce(Emitter& emitter, Context& context) {
   if (at >= served_.size()) return More::no;
   ++next_;
   const PictureRow& row = rows_[served_[at]];
-  Packet packet(Origin{list_, row.line, row.name});
+  Packet packet(Origin{row.list ? row.list : list_, row.line, row.name});
   packet.set(field::path, row.path);
   packet.set(field::item, row.item);
   packet.set(field::category, row.category);

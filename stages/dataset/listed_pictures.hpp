@@ -25,8 +25,9 @@ struct PictureRow {
   std::string name;            ///< as in the list, for messages
   std::string item;
   std::int64_t category = 0;
-  std::int64_t index = 0;  ///< rising
-  std::int64_t line = 0;   ///< of the list; 0 if it has no lines
+  std::int64_t index = 0;                             ///< rising
+  std::int64_t line = 0;                              ///< of the list; 0 if it has no lines
+  std::shared_ptr<const std::string> list = nullptr;  ///< null: the one given to serve()
 };
 
 /// Descriptions of the fields on a stage's page, if their names do not suffice.
@@ -34,6 +35,7 @@ struct PictureFieldDocs {
   std::string item = {};
   std::string category = {};
   std::string index = "position in the whole list, from 0";
+  std::string path = "the image's file";
 };
 
 class ListedPictures : public Source, public CategoryNames, public ServedItems {

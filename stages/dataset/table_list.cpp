@@ -5,9 +5,9 @@
 #include <optional>
 #include <seam/error.hpp>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
+#include "stages/dataset/category_numbers.hpp"
 #include "stages/dataset/csv.hpp"
 #include "stages/dataset/in_quotes.hpp"
 #include "stages/number_in.hpp"
@@ -44,7 +44,7 @@ class TableParser {
   TableList parse() {
     read_head();
     while (reader_.next(row_)) read_row();
-    number_categories();
+    set_categories();
     if (list_.rows_of_all_splits == 0) fail(head_.line, "the table has no rows");
     if (options_.split.empty() && splits_.size() > 1) {
       throw Error(reader_.name() + ": the rows are of several splits, " + listed(splits_) +
@@ -199,9 +199,7 @@ class TableParser {
     std::string category;
     if (category_) {
       category = full_cell(*category_);
-      const auto number = number_in<std::int64_t>(category);
-      if (!number || *number < 0) named_categories_ = true;
-      ++rows_of_category_[category];
+      all_categories_.insert(category);
     }
     std::string split;
     if (split_) split = full_cell(*split_);
@@ -284,22 +282,13 @@ class TableParser {
     }
   }
 
-  void number_categories() {
+  void set_categories() {
     if (!category_) return;
-    if (!named_categories_) {
-      for (std::size_t row = 0; row < list_.rows.size(); ++row) {
-        list_.rows[row].category = *number_in<std::int64_t>(categories_of_rows_[row]);
-      }
-      return;
-    }
-    std::unordered_map<std::string_view, std::int64_t> numbers;
-    for (const auto& [category, count] : rows_of_category_) {  // a std::map: sorted
-      numbers[category] = static_cast<std::int64_t>(list_.categories.size());
-      list_.categories.push_back(category);
-    }
+    NumberedCategories numbered = number_categories(categories_of_rows_, all_categories_);
     for (std::size_t row = 0; row < list_.rows.size(); ++row) {
-      list_.rows[row].category = numbers.at(categories_of_rows_[row]);
+      list_.rows[row].category = numbered.rows[row];
     }
+    list_.categories = std::move(numbered.names);
   }
 
   CsvReader reader_;
@@ -320,9 +309,8 @@ class TableParser {
   std::vector<std::size_t> integers_;
   std::vector<std::size_t> numbers_;
   std::map<std::pair<std::string, std::array<float, 4>>, std::int64_t> seen_;
-  std::map<std::string, std::int64_t> rows_of_category_;
+  std::set<std::string> all_categories_;
   std::vector<std::string> categories_of_rows_;
-  bool named_categories_ = false;
   std::set<std::string> splits_;
   std::set<std::string> splits_of_flag_;  // of the rows that a flag selected
   std::map<std::string, std::set<std::string>> splits_of_item_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "stages/counted.hpp"
+#include "stages/file_piece.hpp"
 #include "stages/image/decode_image.hpp"
 #include "stages/image/read_file.hpp"
 
@@ -25,6 +26,12 @@ void take_colour_away(Image& image) {
     std::fill_n(pixels.begin() + static_cast<std::ptrdiff_t>(i), 3,
                 static_cast<std::uint8_t>(luma));
   }
+}
+
+/// A piece does not change: OpenFile checks that its file has not.
+std::optional<FileStamp> stamp_of_image(const Packet& packet) {
+  if (packet.has(field::piece)) return FileStamp{packet.get(field::piece).size, {}};
+  return stamp_of(packet.get(field::path));
 }
 
 }  // namespace
@@ -87,6 +94,7 @@ void Decode::declare(Declaration& d) {
       .range(0, 1 << 24)
       .unit("MiB");
   d.needs(field::path).doc("the file to read");
+  d.accepts(field::piece).doc("read instead of the whole file");
   d.provides(field::image).doc("its pixels, upright, 8-bit RGB");
 }
 
@@ -96,8 +104,10 @@ void Decode::open(Context& /*context*/) {
   cache_ = std::make_unique<PictureCache>(static_cast<std::uint64_t>(cache_mebibytes_) * mebibyte);
 }
 
-Image Decode::decoded(const std::filesystem::path& path) const {
-  const std::vector<std::uint8_t> bytes = read_file(path);
+Image Decode::decoded(const Packet& packet) const {
+  const std::filesystem::path& path = packet.get(field::path);
+  const std::vector<std::uint8_t> bytes =
+      packet.has(field::piece) ? packet.get(field::piece).read() : read_file(path);
   Image image =
       decode_image(bytes, path.string(), {.max_pixels = static_cast<std::uint64_t>(max_pixels_)});
   if (colour_ == Colour::grey) take_colour_away(image);
@@ -107,14 +117,14 @@ Image Decode::decoded(const std::filesystem::path& path) const {
 void Decode::process(Packet& packet, Context& context) const {
   const std::filesystem::path& path = packet.get(field::path);
   // Taken before the file is read: if the file changes meanwhile, the next epoch reads it again.
-  const std::optional<FileStamp> stamp = cache_ ? stamp_of(path) : std::nullopt;
+  const std::optional<FileStamp> stamp = cache_ ? stamp_of_image(packet) : std::nullopt;
   if (stamp) {
     if (std::optional<Image> kept = cache_->find(path, *stamp)) {
       packet.set(field::image, *std::move(kept));
       return;
     }
   }
-  Image image = decoded(path);
+  Image image = decoded(packet);
   if (stamp && cache_->keep(path, *stamp, image)) {
     context.info("the cache of " + counted(cache_mebibytes_, "MiB", "MiB") + " is full with " +
                  counted(cache_->pictures(), "image") +

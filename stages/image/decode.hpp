@@ -65,9 +65,9 @@ class PictureCache {
   bool full_ = false;
 };
 
-/// Reads the file that `path` names and decodes it (decode_image.hpp). A file that is missing,
-/// truncated, damaged, of an unknown format or too large is an error of its packet. With `cache`,
-/// an unchanged file is decoded once per run.
+/// Reads the file that `path` names, or the `piece` of a file, and decodes it (decode_image.hpp). A
+/// file that is missing, truncated, damaged, of an unknown format or too large is an error of its
+/// packet. With `cache`, an unchanged file is decoded once per run.
 class Decode final : public ParallelTransform {
  public:
   static constexpr std::string_view name = "image.decode";
@@ -79,7 +79,7 @@ class Decode final : public ParallelTransform {
  private:
   enum class Colour : std::uint8_t { rgb, grey };
 
-  [[nodiscard]] Image decoded(const std::filesystem::path& path) const;
+  [[nodiscard]] Image decoded(const Packet& packet) const;
 
   Colour colour_ = Colour::rgb;
   std::int64_t max_pixels_ = 64'000'000;

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
+#include <optional>
 #include <seam/error.hpp>
 #include <seam/opencv.hpp>
 #include <system_error>
 
+#include "stages/dataset/tar_reader.hpp"
 #include "stages/image/decode_image.hpp"
 #include "stages/image/read_file.hpp"
 #include "stages/image/resize_image.hpp"
@@ -124,6 +126,10 @@ fs::path file_of(const Origin& origin, const fs::path& root) {
   if (name.empty()) {
     throw Error("its data set does not provide a file", Fault::data);
   }
+  if (origin.file && origin.file->starts_with("pipe:")) {
+    throw Error("it was in the output of a command, which is not kept", Fault::data);
+  }
+  if (origin.file && is_tar(*origin.file)) return fs::path(*origin.file) / name;
   if (!root.empty()) {
     fs::path file = root / name;  // an absolute name is used as is
     if (fs::is_regular_file(file, missing)) return file;
@@ -152,7 +158,8 @@ Image thumbnail_of(const Image& image, int size) {
 }
 
 Image read_thumbnail(const fs::path& file, int size) {
-  const std::vector<std::uint8_t> bytes = read_file(file);
+  const std::optional<FilePiece> member = find_member(file);
+  const std::vector<std::uint8_t> bytes = member ? member->read() : read_file(file);
   return thumbnail_of(decode_image(bytes, file.string()), size);
 }
 

@@ -42,13 +42,15 @@ Image contact_sheet(std::span<const SheetCell> cells, std::size_t columns, int s
 ///     Origin{"inshop/Eval/list.txt", 17, "img/a.jpg"} ──► inshop/img/a.jpg ──► thumbnail ──► JPEG
 ///
 /// The file of an image. File names in lists are relative to the list's folder or to one above it;
-/// `root`, if not empty, is that folder. Throws seam::Error (data) if there is no such file.
+/// `root`, if not empty, is that folder. For an image in a tar, the path of its member:
+/// "train.tar/a.jpg". Throws seam::Error (data) if there is no such file.
 std::filesystem::path file_of(const Origin& origin, const std::filesystem::path& root);
 
 /// The whole image with its longer side scaled to `size` pixels; smaller images stay unchanged.
 Image thumbnail_of(const Image& image, int size);
 
-/// The decoded thumbnail of an image. Throws seam::Error (data) if it cannot be read.
+/// The decoded thumbnail of an image, which may be in a tar. Throws seam::Error (data) if it cannot
+/// be read.
 Image read_thumbnail(const std::filesystem::path& file, int size);
 
 /// RGB or grey pixels as a JPEG file.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
+#include "stages/file_piece.hpp"
 #include "stages/image/decode_image.hpp"
 #include "tests/stages/image/pictures.hpp"
 
@@ -167,6 +169,34 @@ TEST_F(DecodeTest, WithACacheAFileThatChangesIsReadAgain) {
   std::filesystem::remove(path);
   harness_.push(packet_for(path));
   EXPECT_THAT(harness_.errors(), SizeIs(1));
+}
+
+TEST_F(DecodeTest, ReadsThePieceOfAFile) {
+  const test::Bytes png = test::encode(test::smooth_picture(6, 9), ".png");
+  test::Bytes archive(100, std::uint8_t{7});
+  archive.insert(archive.end(), png.begin(), png.end());
+  archive.insert(archive.end(), 50, std::uint8_t{7});
+  const auto file = std::make_shared<const OpenFile>(
+      ::open(write("t.tar", archive).c_str(), O_RDONLY | O_CLOEXEC), "t.tar");
+  const auto piece = [&](const std::string& name, std::uint64_t size) {
+    Packet packet = packet_for("t.tar/" + name);
+    packet.set(field::piece, FilePiece{file, 100, size});
+    return packet;
+  };
+  harness_.set("cache", 1);
+  harness_.push(piece("a.png", png.size())).push(piece("cut.png", png.size() / 2));
+  harness_.push(piece("a.png", png.size()));
+  ASSERT_THAT(harness_.outputs(), SizeIs(2));
+  EXPECT_EQ(harness_.outputs()[0].get(field::image), decode_image(png, "png"));
+  EXPECT_EQ(harness_.outputs()[1].get(field::image), decode_image(png, "png"));
+  ASSERT_THAT(harness_.errors(), SizeIs(1));
+  EXPECT_THAT(harness_.errors()[0].full_message(), HasSubstr("t.tar/cut.png"));
+  std::ofstream(folder_ / "t.tar", std::ios::app) << "more";
+  harness_.push(piece("a.png", png.size()));  // from the cache
+  EXPECT_THAT(harness_.outputs(), SizeIs(3));
+  harness_.push(piece("b.png", png.size()));
+  ASSERT_THAT(harness_.errors(), SizeIs(2));
+  EXPECT_THAT(harness_.errors()[1].full_message(), HasSubstr("'t.tar' has changed"));
 }
 
 TEST_F(DecodeTest, SaysOnceThatItsCacheIsFull) {

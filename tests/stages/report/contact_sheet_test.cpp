@@ -6,6 +6,7 @@
 #include <seam/refusal_testing.hpp>
 
 #include "stages/image/decode_image.hpp"
+#include "tests/stages/dataset/tars.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace contact_sheet_test {
@@ -34,6 +35,21 @@ TEST(FileOf, SaysWhatIsNotThere) {
   EXPECT_REFUSED(file_of(origin("list.txt", "a.jpg"), folder.path()), fault, "no file");
   EXPECT_REFUSED(file_of(origin("list.txt", ""), ""), fault, "does not provide a file");
   EXPECT_REFUSED(file_of({}, ""), fault, "does not provide a file");
+}
+
+TEST(FileOf, FindsImagesInTars) {
+  namespace tars = seam::stages::tars;
+  const seam::test::TemporaryFolder folder;
+  const auto bytes = seam::stages::jpeg_of(Image(20, 40, 3));
+  const auto tar = folder.write(
+      "t.tar", tars::member("a.jpg", std::string(bytes.begin(), bytes.end())) + tars::end);
+  folder.write("a.jpg", "another image");
+  EXPECT_EQ(file_of(origin(tar, "a.jpg"), ""), tar / "a.jpg");
+  EXPECT_EQ(seam::stages::read_thumbnail(tar / "a.jpg", 100).width(), 40);
+  EXPECT_REFUSED((void)seam::stages::read_thumbnail(tar / "b.jpg", 100), seam::Fault::data,
+                 "has no member 'b.jpg'");
+  EXPECT_REFUSED((void)file_of(origin("pipe:cat t.tar", "a.jpg"), ""), seam::Fault::data,
+                 "output of a command");
 }
 
 TEST(Thumbnail, KeepsTheProportions) {

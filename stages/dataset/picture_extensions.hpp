@@ -1,0 +1,24 @@
+/// Which files are images, by the extensions of their names.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace seam::stages {
+
+/// The usual extensions of the formats that image.decode reads.
+[[nodiscard]] inline std::vector<std::string> usual_extensions() {
+  return {"jpg", "jpeg", "png", "webp", "tif", "tiff", "bmp", "gif",
+          "pbm", "pgm",  "ppm", "pnm",  "pam", "ras",  "jp2"};
+}
+
+/// The text with the letters A to Z in lower case.
+[[nodiscard]] inline std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return text;
+}
+
+}  // namespace seam::stages
