@@ -50,7 +50,10 @@ Tensor ConcreteDropoutImpl::forward(const Tensor& x, const Tensor& noise) {
 }
 
 Tensor ConcreteDropoutImpl::regulariser(const Tensor& weight, double lambda) const {
-  const Tensor squares = weight.view({weight.size(0), options_.capsules, -1}).square().sum({0, 2});
+  const Tensor squares =
+      weight.view({weight.size(0), options_.capsules, -1})
+          .square()
+          .sum(at::IntArrayRef({0, 2}));  // a list alone is ambiguous in LibTorch 1.13
   const Tensor p = torch::sigmoid(p_logit);
   const Tensor entropy = p * torch::log_sigmoid(p_logit) + (1 - p) * torch::log_sigmoid(-p_logit);
   return (lambda * squares * (1 + torch::exp(p_logit)) + entropy).sum();

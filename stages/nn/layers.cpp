@@ -294,6 +294,12 @@ Tensor read_pixels(const Tensor& x, const torch::ExpandingArray<2>& stride) {
       .contiguous(x.suggest_memory_format());
 }
 
+/// Null if the padding is a word, such as "same".
+template <class Padding>
+const torch::ExpandingArray<2>* numbers_of(const Padding& padding) {
+  return get_if<torch::ExpandingArray<2>>(&padding);  // c10's in LibTorch 1.13, then std's
+}
+
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -302,7 +308,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 }
 
 Tensor Conv2dImpl::forward(const Tensor& x) {
-  const auto* const padding = std::get_if<torch::ExpandingArray<2>>(&options.padding());
+  const auto* const padding = numbers_of(options.padding());
   if (!on_cpu(x) || padding == nullptr || x.dim() != 4) return torch::nn::Conv2dImpl::forward(x);
   std::vector<std::int64_t> stride = at::IntArrayRef(*options.stride()).vec();
   Tensor pixels = x;
@@ -321,7 +327,7 @@ Tensor ConvTranspose2dImpl::forward(const Tensor& x) {
   };
   const bool plain = options.groups() == 1 && all_are(*options.dilation(), 1) &&
                      all_are(*options.output_padding(), 0);
-  const auto* const padding = std::get_if<torch::ExpandingArray<2>>(&options.padding());
+  const auto* const padding = numbers_of(options.padding());
   if (!on_cpu(x) || !plain || padding == nullptr || x.dim() != 4) {
     return torch::nn::ConvTranspose2dImpl::forward(x);
   }
