@@ -8,6 +8,7 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/types.h>
 #include <torch/utils.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +18,16 @@
 #include <seam/error.hpp>
 
 #include "stages/nn/fixed_parts.hpp"
+
+#if TORCH_VERSION_MAJOR < 2
+// Classes derived from BatchNorm2dImpl need this function, which LibTorch 1.13 declares, but does
+// not export.
+template <>
+void torch::nn::BatchNormImplBase<2, torch::nn::BatchNorm2dImpl>::pretty_print(
+    std::ostream& stream) const {
+  stream << "torch::nn::BatchNorm2d(" << options.num_features() << ")";
+}
+#endif
 
 namespace seam::nn {
 namespace {
