@@ -60,7 +60,8 @@ RunsTable table_of(const std::vector<RunFolder>& runs, const fs::path& from) {
     std::vector<Score> own;
     try {
       own = read_headlines(runs[at].path);
-      std::erase_if(own, [&](const Score& score) { return !is_of_trained(runs[at], score.when); });
+      std::erase_if(own,
+                    [&](const Score& score) { return !counts_as_score(runs[at], score.when); });
     } catch (const Error& error) {
       problem = error.full_message();
     }

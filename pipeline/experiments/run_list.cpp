@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <utility>
 
 #include "pipeline/config/axis.hpp"
 #include "pipeline/config/variants.hpp"
@@ -34,10 +33,6 @@ std::string name_of(const fs::path& folder) {
 
 std::string short_key(const std::string& key) {
   return key.substr(key.rfind('.') + 1);
-}
-
-std::optional<ShownScore> of_trained(const RunFolder& run, ShownScore shown) {
-  return is_of_trained(run, shown.value.when) ? std::optional(std::move(shown)) : std::nullopt;
 }
 
 }  // namespace
@@ -147,7 +142,7 @@ std::string settings_text(const Parameters& settings) {
   return text;
 }
 
-bool is_of_trained(const RunFolder& run, const std::string& when) {
+bool counts_as_score(const RunFolder& run, const std::string& when) {
   return run.state == RunState::complete || when != "before";
 }
 
@@ -173,13 +168,14 @@ std::optional<ShownScore> shown_score(const RunFolder& run, const std::string& m
           [&](const Score& score) { return score.metric == shown.metric && score.flow == flow; });
       own != headlines.end()) {  // of whole flows only
     shown.value = {own->epoch, own->flow, own->when, own->value};
-    return of_trained(run, std::move(shown));
+  } else {
+    const auto value = choose_value(read_metric(run.path, shown.metric), shown.metric, flow,
+                                    WhichEpoch::last, Better::higher);
+    if (!value) return std::nullopt;
+    shown.value = *value;
   }
-  const auto value = choose_value(read_metric(run.path, shown.metric), shown.metric, flow,
-                                  WhichEpoch::last, Better::higher);
-  if (!value) return std::nullopt;
-  shown.value = *value;
-  return of_trained(run, std::move(shown));
+  if (!counts_as_score(run, shown.value.when)) return std::nullopt;
+  return shown;
 }
 
 }  // namespace seam::host

@@ -29,9 +29,9 @@ std::vector<Parameters> changed_parameters(const std::vector<RunFolder>& runs);
 /// "margin=0.5 rate=0.001": short names if they are unique among `all`.
 std::string settings_text(const Parameters& settings);
 
-/// Whether a value that was measured at the time `when` is a score of the run: not if it is from
-/// before the epochs of a run that is not complete and would have measured again.
-bool is_of_trained(const RunFolder& run, const std::string& when);
+/// Whether a value counts as a score of the run. `when` is that of the value. A run that is not
+/// complete may not have measured again what it measured before its epochs.
+bool counts_as_score(const RunFolder& run, const std::string& when);
 
 /// A score as shown in the list.
 struct ShownScore {

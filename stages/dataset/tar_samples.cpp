@@ -161,7 +161,11 @@ std::vector<TarSample> read_samples(const std::shared_ptr<const OpenFile>& tar,
                   "their names, with tar --sort=name");
     }
     const Sample sample({first, last});
-    samples.push_back({sample.picture(), sample.label(labels.item), sample.label(labels.category)});
+    TarMember picture = sample.picture();
+    std::string item = sample.label(labels.item);
+    std::string category =
+        labels.category == labels.item ? item : sample.label(labels.category);  // reads the tar
+    samples.push_back({std::move(picture), std::move(item), std::move(category)});
     first = last;
   }
   return samples;

@@ -19,6 +19,8 @@ namespace seam::stages {
 struct LabelSource {
   std::string ending;  ///< "cls", "json"; empty: samples have no such label
   std::string field;   ///< of an object in `json`
+
+  friend bool operator==(const LabelSource&, const LabelSource&) = default;
 };
 
 /// The label sources of a data set.
