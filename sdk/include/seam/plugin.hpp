@@ -29,6 +29,8 @@
 #include <ATen/Parallel.h>
 #include <torch/cuda.h>
 #include <torch/version.h>
+
+#include "seam/counting_allocator.hpp"
 #endif
 
 // Types of the standard library cross from plugin to program, so both must mean the same ones.
@@ -52,7 +54,8 @@ struct StageEntry {
 /// The result of the entry point.
 struct PluginDescriptor {
   std::span<const StageEntry> stages;
-  /// Limits the thread pools of the plugin's libraries. Called once, before any stage is created.
+  /// Limits the thread pools of the plugin's libraries, and counts the memory of tensors. Called
+  /// once, before any stage is created.
   void (*limit_threads)(int threads);
   /// The devices of the plugin's LibTorch: "cpu", "cuda:0", "cuda:1". Null in a plugin without
   /// LibTorch.
@@ -135,6 +138,7 @@ inline void limit_library_threads([[maybe_unused]] int threads) {
 #endif
 #ifdef SEAM_WITH_TENSOR
   at::set_num_threads(threads);
+  count_tensor_memory();
 #endif
 }
 

@@ -1,14 +1,19 @@
 #include "stages/nn/fixed_parts.hpp"
 
+#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <torch/autograd.h>
 #include <torch/types.h>
 #include <torch/utils.h>
+#include <seam/counting_allocator.hpp>
 #include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
 
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
 #include <vector>
 
 namespace seam::nn {
@@ -138,6 +143,36 @@ TEST_P(ByParts, WithoutGradientsNothingIsKept) {
     return result;
   };
   EXPECT_FALSE(by_parts(torch::rand({9, 2}).requires_grad_(), {}, f, GetParam()).requires_grad());
+}
+
+/// Memory that the forward pass leaves for the backward pass, with this number of threads.
+std::int64_t kept_bytes(int threads, const Tensor& x) {
+  at::set_num_threads(threads);
+  std::mutex mutex;
+  std::set<std::thread::id> workers;
+  const std::int64_t before = tensor_memory::take().compute.now;
+  const Tensor result = by_parts(
+      x, {},
+      [&](const Tensor& rows, const Tensor&) {
+        const std::lock_guard lock(mutex);
+        workers.insert(std::this_thread::get_id());
+        return rows.tanh().square();  // keeps one tensor, the result of tanh()
+      },
+      Between::kept);
+  const std::int64_t kept = tensor_memory::take().compute.now - before;
+  EXPECT_EQ(workers.size(), static_cast<std::size_t>(threads));
+  return kept;
+}
+
+TEST(ByPartsMemory, IsCountedOnAllThreads) {
+  detail::count_tensor_memory();
+  const at::AutoGradMode gradients(true);
+  const int threads = at::get_num_threads();
+  const Tensor x = torch::rand({64, 4, 32, 32}).requires_grad_();
+  const auto result_and_kept = static_cast<std::int64_t>(2 * x.nbytes());
+  EXPECT_EQ(kept_bytes(1, x), result_and_kept);
+  EXPECT_EQ(kept_bytes(2, x), result_and_kept);
+  at::set_num_threads(threads);
 }
 
 INSTANTIATE_TEST_SUITE_P(Graphs, ByParts, ::testing::Values(Between::kept, Between::recomputed),
