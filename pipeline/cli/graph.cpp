@@ -59,13 +59,16 @@ std::optional<Done> done_by(const Drawing& drawing, const std::string& flow,
   return Done{&*ran, &*count};
 }
 
-/// Further lines of a stage's label, each after `line`: packets, time, and packets dropped or
-/// failed.
+/// Further lines of a stage's label, each after `line`: packets, time, memory, and packets dropped
+/// or failed.
 std::string done_text(const std::optional<Done>& done, const std::string& line) {
   if (!done) return "";
   const StageCount& stage = *done->stage;
   std::string text = fmt::format("{}{}, {:.0f} % of wall", line, packets_text(packets_of(stage)),
                                  100 * share_of_wall(stage, *done->flow));
+  if (stage.memory.peak > 0) {
+    text += fmt::format("{}{} of tensors", line, mebibytes_text(stage.memory.peak));
+  }
   if (stage.dropped_total() > 0) {
     text += fmt::format("{}{} dropped", line, count_text(stage.dropped_total()));
   }

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "pipeline/config/pipeline_spec.hpp"
+#include "pipeline/graph/call_memory.hpp"
 #include "pipeline/graph/durations.hpp"
 #include "pipeline/graph/shard.hpp"
 #include "seam/runner.hpp"
@@ -43,6 +44,7 @@ struct StageCount {
   std::map<std::string, std::uint64_t> dropped;  ///< by reason
   double backward_seconds = 0;                   ///< for its gradients, in an optimizer's calls
   double busy_seconds = 0;                       ///< time inside the stage, summed over threads
+  CallMemory memory;                             ///< on the compute thread in a training flow
   Durations packet_times;                        ///< time inside the stage per packet
   std::uint64_t waiting_most = 0;                ///< longest queue seen before the stage
   /// Of a source that is split into shards: a hash of the origins of all packets, also of other
@@ -176,6 +178,7 @@ struct StageCall {
   bool compute_thread = false;
   std::chrono::steady_clock::time_point from;
   std::chrono::steady_clock::time_point to;
+  CallMemory memory = {};  ///< empty if it is not measured
 };
 
 /// Notified of every call of process(), produce() and end() after it has returned, on the calling

@@ -36,6 +36,7 @@ class FlowState {
   Budget& budget;
   StageClock clock;  ///< the system clock if there is a call listener
   BackwardClock backward;
+  CallMemoryMeter memory;             ///< of the compute thread
   std::uint64_t backward_packet = 0;  ///< in the call that the compute thread is in
   /// Called once by the first thread that fails, after discarding() has become true. Must neither
   /// wait nor throw. Set before the flow runs.

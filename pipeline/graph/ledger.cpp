@@ -88,6 +88,7 @@ std::vector<StageCount> stage_counts(const Segments& segments, double seconds_a_
           static_cast<double>(counter.busy_ticks()) * seconds_a_tick - counter.backward_seconds,
           0.0);
       count.backward_seconds = backward.seconds_of(stage.name());
+      count.memory = counter.memory;
       count.packet_times = counter.packet_times(seconds_a_tick);
       count.waiting_most = at == 0 ? segment->queue().most() : 0;
       count.listing = segment->listing();

@@ -181,7 +181,9 @@ void Segment::handle_packet(Message&& message) {
   envelope.packet.set_sequence(message.sequence);
   const std::uint64_t sequence = message.sequence;
   const BackwardScope backward(backward_listener());
+  const tensor_memory::OwnerScope owner_of_tensors(owner());
   if (backward_listener() != nullptr) flow_.backward_packet = sequence;
+  if (measures_memory()) flow_.memory.begin();
   std::int64_t from = flow_.clock.now();
   for (std::size_t at = 0; at < stages_.size(); ++at) {
     const bool went_on = run_stage(at, envelope, from);
@@ -284,6 +286,8 @@ void Segment::handle_end(std::uint64_t sequence) {
 
 void Segment::finish_stages(std::uint64_t sequence) {
   const BackwardScope backward(backward_listener());
+  const tensor_memory::OwnerScope owner_of_tensors(owner());
+  if (measures_memory()) flow_.memory.begin();
   std::int64_t from = flow_.clock.now();
   for (std::size_t at = 0; at < stages_.size(); ++at) {
     if (flow_.discarding() || flow_.is_cut()) break;
@@ -298,12 +302,14 @@ void Segment::finish_stages(std::uint64_t sequence) {
 }
 
 More Segment::pump() {
+  const tensor_memory::OwnerScope owner_of_tensors(owner());
   Output output(*this);
   const bool source = last().kind() == StageKind::source;
   More more = More::yes;
   while (more == More::yes && !has_done_its_part() && !flow_.discarding() &&
          (source || !flow_.is_cut())) {
     if (!room()) return More::yes;
+    if (measures_memory()) flow_.memory.begin();
     std::int64_t from = flow_.clock.now();
     calling_.store(&last(), std::memory_order_relaxed);
     const Outcome outcome =
@@ -379,6 +385,8 @@ void Segment::account(std::size_t stage, Counter::Lane& lane, std::uint64_t sequ
   if (backward_listener() != nullptr) {
     counters_[stage]->backward_seconds += flow_.backward.take_call_seconds();
   }
+  CallMemory memory;
+  if (measures_memory()) counters_[stage]->memory.add(memory = flow_.memory.take_call());
   if (flow_.options.calls == nullptr) return;
   const auto time = [](std::int64_t nanoseconds) {
     return std::chrono::steady_clock::time_point(
@@ -386,12 +394,17 @@ void Segment::account(std::size_t stage, Counter::Lane& lane, std::uint64_t sequ
             std::chrono::nanoseconds(nanoseconds)));
   };
   flow_.options.calls->called({flow_.run.flow, stages_[stage]->name(), sequence,
-                               place_ == Workplace::compute_thread, time(began), time(from)});
+                               place_ == Workplace::compute_thread, time(began), time(from),
+                               memory});
 }
 
 BackwardListener* Segment::backward_listener() const {
   const bool listens = flow_.run.training && place_ == Workplace::compute_thread;
   return listens ? &flow_.backward : nullptr;
+}
+
+bool Segment::measures_memory() const {
+  return backward_listener() != nullptr && flow_.run.device == "cpu";
 }
 
 void Segment::drop(std::size_t stage, const std::string& reason) {

@@ -60,6 +60,7 @@ class Segment {
     std::atomic<std::uint64_t> failed = 0;
     std::atomic<std::uint64_t> dropped_total = 0;
     double backward_seconds = 0;  // other stages' gradients in this stage's calls; compute thread
+    CallMemory memory;            // compute thread
     std::atomic<std::uint64_t> discarded = 0;  // arrived after an error or a stop request
     std::mutex mutex;                          // guards `dropped`
     std::map<std::string, std::uint64_t> dropped;
@@ -166,6 +167,13 @@ class Segment {
   [[nodiscard]] StageRunner::Standing ask_collector();
   /// Null if no gradients are computed in the segment.
   [[nodiscard]] BackwardListener* backward_listener() const;
+  /// Whether its calls' memory is measured: in a step, unless the tensors are on a GPU.
+  [[nodiscard]] bool measures_memory() const;
+  /// Of tensors that its calls make.
+  [[nodiscard]] tensor_memory::Owner owner() const {
+    return place_ == Workplace::compute_thread ? tensor_memory::Owner::compute
+                                               : tensor_memory::Owner::other;
+  }
   /// Adds the ticks since `from` to the stage's, notifies the listener, and sets `from` to now.
   void account(std::size_t stage, Counter::Lane& lane, std::uint64_t sequence, std::int64_t& from);
 

@@ -437,21 +437,27 @@
   // --- time
 
   const packets = (stage) => (stage.source ? stage.emitted : stage.received);
+  const mebibytes = (bytes) => (bytes > 0 ? `${bytes < 9.95 * 2 ** 20 ? (bytes / 2 ** 20).toFixed(1) : count(Math.round(bytes / 2 ** 20))} MiB` : "");
+  const most = (stages, field) => stages.reduce((a, b) => ((b[field] || 0) > (a[field] || 0) ? b : a), stages[0]);
   function flowTime(flow, i) {
-    const most = Math.max(1, ...flow.stages.map((stage) => stage.share_of_wall_time));
+    const longest = Math.max(1, ...flow.stages.map((stage) => stage.share_of_wall_time));
+    const measured = flow.stages.some((stage) => stage.tensor_bytes_in_use > 0);
     const rows = flow.stages.map((stage) => {
       const share = stage.share_of_wall_time;
-      const bar = make("i", { style: `width: ${(100 * share / most).toFixed(1)}%` });
+      const bar = make("i", { style: `width: ${(100 * share / longest).toFixed(1)}%` });
       return [stage.stage, count(packets(stage)), duration(stage.busy_seconds + (stage.backward_seconds || 0)),
         stage.backward_seconds > 0 ? duration(stage.backward_seconds) : "",
-        make("td", { class: "bar" }, make("span", {}, bar, `${(100 * share).toFixed(0)} %`)), count(stage.queue_peak)];
+        make("td", { class: "bar" }, make("span", {}, bar, `${(100 * share).toFixed(0)} %`)), count(stage.queue_peak),
+        ...(measured ? [mebibytes(stage.tensor_bytes_peak), mebibytes(stage.tensor_bytes_kept)] : [])];
     });
-    const slowest = flow.stages.reduce((a, b) => (b.share_of_wall_time > a.share_of_wall_time ? b : a), flow.stages[0]);
+    const slowest = most(flow.stages, "share_of_wall_time");
+    const largest = most(flow.stages, "tensor_bytes_in_use");
     const stall = flow.seconds > 0 ? flow.compute_idle_seconds / flow.seconds : 0;
     return [make("h3", {}, several ? runName(i) : "", several ? " · " : "", `flow ${flow.flow}: ${duration(flow.seconds)}`),
       make("p", {}, `Most of the time is spent in ${slowest.stage}: ${(100 * slowest.share_of_wall_time).toFixed(0)} % of the flow's wall time.`,
-        flow.compute_idle_seconds > 0 ? ` The compute thread waited ${(100 * stall).toFixed(0)} % of it for packets.` : ""),
-      table(["stage", "packets", "time", "backward", "of wall", "queue"], rows, { numbers: [1, 2, 3, 5] })];
+        flow.compute_idle_seconds > 0 ? ` The compute thread waited ${(100 * stall).toFixed(0)} % of it for packets.` : "",
+        measured ? ` Tensors took at most ${mebibytes(largest.tensor_bytes_in_use)}, in a call of ${largest.stage}.` : ""),
+      table(["stage", "packets", "time", "backward", "of wall", "queue", ...(measured ? ["memory", "kept"] : [])], rows, { numbers: [1, 2, 3, 5, 6, 7] })];
   }
   function timeParts() {
     const flows = [...new Set(runs.flatMap((run) => run.timing.map((line) => line.flow)))];

@@ -26,6 +26,7 @@ void add_count(StageCount& total, const StageCount& count) {
   for (const auto& [reason, number] : count.dropped) total.dropped[reason] += number;
   total.busy_seconds += count.busy_seconds;
   total.backward_seconds += count.backward_seconds;
+  total.memory.add(count.memory);
   total.packet_times.add(count.packet_times);
   total.waiting_most = std::max(total.waiting_most, count.waiting_most);
   total.listing = count.listing;
@@ -58,6 +59,27 @@ std::string data_stall_text(const RunSummary& summary, Timing timing) {
     text += fmt::format("data stall in {}: the compute thread waited {} for packets, {:.0f} %\n",
                         flow.flow, duration_text(flow.compute_idle_seconds),
                         100 * flow.compute_idle_seconds / flow.seconds);
+  }
+  return text;
+}
+
+/// The most memory of each flow's tensors, and the stage that keeps most of it for later calls.
+std::string memory_text(const RunSummary& summary) {
+  std::string text;
+  for (const FlowTotal& flow : summary.flows) {
+    const auto most_of = [&](std::uint64_t CallMemory::*bytes) {
+      return std::ranges::max_element(
+          flow.stages, {}, [bytes](const StageCount& stage) { return stage.memory.*bytes; });
+    };
+    const auto largest = most_of(&CallMemory::in_use);
+    if (largest == flow.stages.end() || largest->memory.in_use == 0) continue;
+    text += fmt::format("memory in {}: at most {} of tensors, in a call of {}", flow.flow,
+                        mebibytes_text(largest->memory.in_use), largest->stage);
+    const auto keeps = most_of(&CallMemory::kept);
+    if (keeps->memory.kept > 0) {
+      text += fmt::format("; {} keeps {}", keeps->stage, mebibytes_text(keeps->memory.kept));
+    }
+    text += '\n';
   }
   return text;
 }
@@ -112,6 +134,11 @@ Json stage_json(const StageCount& count, const FlowTotal& flow) {
             {"share_of_wall_time", share_of_wall(count, flow)},
             {"queue_peak", count.waiting_most}};
   if (count.listing != 0) json["listing"] = fmt::format("{:016x}", count.listing);
+  if (count.memory.in_use > 0) {
+    json["tensor_bytes_peak"] = count.memory.peak;
+    json["tensor_bytes_kept"] = count.memory.kept;
+    json["tensor_bytes_in_use"] = count.memory.in_use;
+  }
   if (!count.packet_times.empty()) {
     json["packet_p50_seconds"] = count.packet_times.percentile(0.5);
     json["packet_p99_seconds"] = count.packet_times.percentile(0.99);
@@ -141,6 +168,9 @@ StageCount read_stage(const Json& stage) {
   count.failed = stage.at("failed").get<std::uint64_t>();
   count.busy_seconds = stage.at("busy_seconds").get<double>();
   count.backward_seconds = stage.value("backward_seconds", 0.0);  // unknown in earlier versions
+  const auto bytes = [&](const char* key) { return stage.value(key, std::uint64_t{0}); };
+  count.memory = {bytes("tensor_bytes_peak"), bytes("tensor_bytes_kept"),
+                  bytes("tensor_bytes_in_use")};
   count.waiting_most = stage.at("queue_peak").get<std::uint64_t>();
   const std::string listing = stage.value("listing", std::string());
   count.listing = number_in<std::uint64_t>(listing, 16).value_or(0);
@@ -178,32 +208,36 @@ std::string backward_text(const StageCount& stage) {
   return fmt::format("{:.0f} %", 100 * stage.backward_seconds / seconds_of(stage));
 }
 
-/// Removes a column that has only a title. Returns whether it did.
-bool drop_if_empty(std::vector<std::vector<std::string>>& rows, std::size_t column) {
+/// Empty if there are none.
+std::string bytes_text(std::uint64_t bytes) {
+  return bytes == 0 ? std::string() : mebibytes_text(bytes);
+}
+
+/// Removes a column that has only a title.
+void drop_if_empty(std::vector<std::vector<std::string>>& rows, std::size_t column) {
   const bool empty = std::ranges::all_of(rows.begin() + 1, rows.end(),
                                          [&](const auto& row) { return row[column].empty(); });
   if (empty) {
     for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
   }
-  return empty;
 }
 
 std::string whole_table(const RunSummary& summary) {
   std::vector<std::vector<std::string>> rows{{"flow", "stage", "packets", "dropped", "failed",
-                                              "time", "backward", "of wall", "p50", "p99",
-                                              "queue"}};
+                                              "time", "backward", "of wall", "p50", "p99", "queue",
+                                              "memory", "kept"}};
   for (const FlowTotal& flow : summary.flows) {
     for (const StageCount& stage : flow.stages) {
       rows.push_back({flow.flow, stage.stage, count_text(packets_of(stage)),
                       count_text(stage.dropped_total()), count_text(stage.failed),
                       duration_text(seconds_of(stage)), backward_text(stage),
                       wall_text(stage, flow), percentile_text(stage, 0.5),
-                      percentile_text(stage, 0.99), count_text(stage.waiting_most)});
+                      percentile_text(stage, 0.99), count_text(stage.waiting_most),
+                      bytes_text(stage.memory.peak), bytes_text(stage.memory.kept)});
     }
   }
   if (rows.size() == 1) return {};
-  constexpr std::size_t backward = 6;
-  drop_if_empty(rows, backward);
+  for (const std::size_t column : {12U, 11U, 6U}) drop_if_empty(rows, column);  // from the right
   std::vector<Align> aligns(rows.front().size(), Align::right);
   aligns[0] = aligns[1] = Align::left;
   return "\n" + columns(rows, aligns);
@@ -227,16 +261,16 @@ std::string brief_table(const RunSummary& summary) {
   const auto longest = std::ranges::max_element(summary.flows, {}, &FlowTotal::seconds);
   const auto slowest =
       std::ranges::find_if(all, [&](const Row& row) { return row.flow == &*longest; });
-  std::vector<std::vector<std::string>> rows{{"flow", "stage", "time", "of wall", "backward", ""}};
+  std::vector<std::vector<std::string>> rows{
+      {"flow", "stage", "time", "of wall", "backward", "memory", ""}};
   for (auto row = all.begin(); row != all.end() && rows.size() <= most; ++row) {
     rows.push_back({row->flow->flow, row->stage->stage, duration_text(seconds_of(*row->stage)),
                     wall_text(*row->stage, *row->flow), backward_text(*row->stage),
-                    row == slowest ? "bottleneck" : ""});
+                    bytes_text(row->stage->memory.peak), row == slowest ? "bottleneck" : ""});
   }
-  constexpr std::size_t backward = 4;
-  std::vector<Align> aligns{Align::left, Align::left, Align::right, Align::right, Align::right};
-  if (!drop_if_empty(rows, backward)) aligns.push_back(Align::left);
-  aligns.back() = Align::left;
+  for (const std::size_t column : {5U, 4U}) drop_if_empty(rows, column);  // from the right
+  std::vector<Align> aligns(rows.front().size(), Align::right);
+  aligns[0] = aligns[1] = aligns.back() = Align::left;
   std::string text = "\n" + columns(rows, aligns);
   if (all.size() > most) {
     text += fmt::format("the {} slowest of {} stages; --timing shows all\n", most, all.size());
@@ -308,7 +342,7 @@ std::vector<FlowTotal> read_flows(const std::filesystem::path& summary) {
 
 std::string to_table(const RunSummary& summary, Timing timing) {
   std::string text = timing == Timing::whole ? whole_table(summary) : brief_table(summary);
-  text += data_stall_text(summary, timing) + drops_text(summary);
+  text += memory_text(summary) + data_stall_text(summary, timing) + drops_text(summary);
   if (summary.skipped_packets > 0) {
     text += fmt::format("skipped: {} failed; see skipped.jsonl\n",
                         packets_text(summary.skipped_packets));

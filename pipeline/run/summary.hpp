@@ -67,8 +67,8 @@ enum class Timing : std::uint8_t {
   whole,  ///< all stages, with their packets and queues
 };
 
-/// The closing table: packets and times of stages, dropped and failed packets, and the ledger's
-/// result.
+/// The closing table: packets, times and memory of stages, dropped and failed packets, and the
+/// ledger's result.
 std::string to_table(const RunSummary& summary, Timing timing);
 /// Reads the flows in a summary.json; throws seam::Error (data) if it cannot be read.
 std::vector<FlowTotal> read_flows(const std::filesystem::path& summary);

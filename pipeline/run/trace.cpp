@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <span>
+#include <utility>
 
 #include "pipeline/text/json.hpp"
 
@@ -36,6 +37,16 @@ void Trace::called(const StageCall& call) {
   const std::lock_guard lock(mutex_);
   if (error_) return;
   const int thread = thread_number(call);
+  Json arguments{{"packet", call.sequence}};
+  if (call.memory.in_use > 0) {
+    arguments["tensor_bytes_peak"] = call.memory.peak;
+    arguments["tensor_bytes_kept"] = call.memory.kept;
+    add(json_line({{"name", "tensor bytes in use"},
+                   {"ph", "C"},
+                   {"ts", microseconds(call.from - began_)},
+                   {"pid", 1},
+                   {"args", {{"most in a call", call.memory.in_use}}}}));
+  }
   add(json_line({{"name", std::string(call.stage)},
                  {"cat", std::string(call.flow)},
                  {"ph", "X"},
@@ -43,7 +54,7 @@ void Trace::called(const StageCall& call) {
                  {"dur", microseconds(call.to - call.from)},
                  {"pid", 1},
                  {"tid", thread},
-                 {"args", {{"packet", call.sequence}}}}));
+                 {"args", std::move(arguments)}}));
   if (waiting_.size() >= bytes_of_a_write) flush();
 }
 

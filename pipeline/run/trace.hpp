@@ -3,6 +3,7 @@
 ///     worker 1    decode 12 │ decode 15 │ augment 12 │
 ///     worker 2    decode 13 │ decode 14 │
 ///     compute            model 0                │ loss 0 │ adam 0 │
+///     bytes of tensors   ▅▅▅▅▅▅▅                  ▆▆▆▆▆▆   █▆▆▆▆▆    the most in each call
 ///
 /// The format is the "JSON Array Format" of Chrome's Trace Event Format: it is written during the
 /// run, and the incomplete file of a killed run can be opened too.

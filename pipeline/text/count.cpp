@@ -26,6 +26,16 @@ std::string number_for_people(double number) {
   return text.data();
 }
 
+std::string mebibytes_text(std::uint64_t bytes) {
+  const double mebibytes = static_cast<double>(bytes) / 0x1p20;
+  if (bytes > 0 && mebibytes < 0.05) return "<0.1 MiB";
+  if (mebibytes >= 9.95)
+    return count_text(static_cast<std::uint64_t>(std::llround(mebibytes))) + " MiB";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f MiB", mebibytes);
+  return text.data();
+}
+
 std::string counted(std::uint64_t count, std::string_view noun) {
   return count_text(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }

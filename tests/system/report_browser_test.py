@@ -52,7 +52,8 @@ for page in pages:
             judge.failures.append(f"{where}: wider than its window: {root}")
         if int(re.search('data-charts="([0-9]+)"', root)[1]) < 4:
             judge.failures.append(f"{where}: charts are missing: {root}")
-        for text in ("recall@1", "Time", "Nearest neighbours", "Input batches of the model", "triplet_loss", "&lt;script&gt;document.title"):
+        for text in ("recall@1", "Time", "Nearest neighbours", "Input batches of the model", "triplet_loss", "Tensors took at most",
+                     "&lt;script&gt;document.title"):
             if text not in document:
                 judge.failures.append(f"{where}: no {text}")
         if "<title>broken" in document:

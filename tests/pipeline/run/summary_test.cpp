@@ -83,6 +83,28 @@ TEST(Summary, TimeIsThatOfGradientsAsWell) {
               HasSubstr("train  decode    2,000        2       0   3 s      33 %     75 %"));
 }
 
+TEST(Summary, MemoryIsThatOfAStagesLargestCall) {
+  constexpr std::uint64_t mebibyte = 1 << 20;
+  RunSummary summary;
+  summary.flows.emplace_back().flow = "train";
+  FlowResult result = result_of(2000, 4);
+  result.stages[0].memory = {1, 0, 700 * mebibyte};
+  result.stages[1].memory = {3 * mebibyte, mebibyte / 2, 640 * mebibyte};
+  summary.flows[0].add(result);
+  result.stages[1].memory = {mebibyte, 200 * mebibyte, 650 * mebibyte};
+  summary.flows[0].add(result);
+  const std::string line =
+      "memory in train: at most 700 MiB of tensors, in a call of items; decode keeps 200 MiB\n";
+  EXPECT_THAT(to_table(summary, Timing::brief),
+              AllOf(HasSubstr("\nflow   stage   time  of wall    memory\n"
+                              "train  decode   4 s     50 %   3.0 MiB  bottleneck\n"
+                              "train  items    0 s      0 %  <0.1 MiB\n"),
+                    HasSubstr(line)));
+  EXPECT_THAT(to_table(summary, Timing::whole),
+              AllOf(HasSubstr("queue    memory     kept\n"),
+                    HasSubstr("    200   3.0 MiB  200 MiB\n"), HasSubstr(line)));
+}
+
 TEST(Summary, WarnsOfAStageThatFailedOnEveryPacket) {
   RunSummary summary;
   summary.flows.emplace_back().flow = "train";
@@ -146,6 +168,7 @@ TEST(Summary, ItsFlowsAreReadBack) {
   FlowResult result = result_of(2000, 4);
   result.stages[1].dropped["smaller than 0.5"] = 3;
   result.stages[1].backward_seconds = 1.5;
+  result.stages[1].memory = {5000, 400, 9000};
   summary.flows[0].add(result);
   summary.metrics = {{"loss.loss", std::numeric_limits<double>::infinity()}};
   const auto file = folder.write("summary.json", to_json(summary, PipelineSpec()));
@@ -158,6 +181,8 @@ TEST(Summary, ItsFlowsAreReadBack) {
   EXPECT_EQ(flows[0].stages[0].emitted, 2000U);
   EXPECT_EQ(flows[0].stages[1].busy_seconds, 2);
   EXPECT_EQ(flows[0].stages[1].backward_seconds, 1.5);
+  EXPECT_EQ(flows[0].stages[0].memory, CallMemory()) << "not measured";
+  EXPECT_EQ(flows[0].stages[1].memory, (CallMemory{5000, 400, 9000}));
   EXPECT_EQ(flows[0].stages[1].dropped.at("smaller than 0.5"), 3U);
 }
 

@@ -51,6 +51,19 @@ TEST(Trace, WritesCallsByThread) {
                               "\n]\n"));
 }
 
+TEST(Trace, DrawsTheMemoryOfCallsThatWereMeasured) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "trace.json";
+  Trace trace(path);
+  const auto from = std::chrono::steady_clock::now();
+  trace.called({"train", "model", 4, true, from, from, {3000, 2000, 70000}});
+  EXPECT_FALSE(trace.finish());
+  EXPECT_THAT(text_of(path), AllOf(HasSubstr(R"({"name":"tensor bytes in use","ph":"C","ts":)"),
+                                   HasSubstr(R"("pid":1,"args":{"most in a call":70000}},)"),
+                                   HasSubstr(R"("args":{"packet":4,"tensor_bytes_peak":3000,)"
+                                             R"("tensor_bytes_kept":2000}})")));
+}
+
 TEST(Trace, OfARunWithoutCallsIsAnEmptyArray) {
   const TemporaryFolder folder;
   Trace trace(folder.path() / "trace.json");

@@ -22,6 +22,14 @@ TEST(Count, IsGroupedByThousands) {
   EXPECT_EQ(count_text(25882000), "25,882,000");
 }
 
+TEST(Mebibytes, HaveADigitBehindThePointIfThereAreFew) {
+  EXPECT_EQ(mebibytes_text(0), "0.0 MiB");
+  EXPECT_EQ(mebibytes_text(1), "<0.1 MiB");
+  EXPECT_EQ(mebibytes_text((1 << 20) * 3 / 2), "1.5 MiB");
+  EXPECT_EQ(mebibytes_text((10 << 20) - 1), "10 MiB");
+  EXPECT_EQ(mebibytes_text(std::uint64_t{1204} << 20), "1,204 MiB");
+}
+
 TEST(Count, OnePacketIsNotSeveral) {
   EXPECT_EQ(packets_text(0), "0 packets");
   EXPECT_EQ(packets_text(1), "1 packet");
