@@ -95,7 +95,9 @@ TEST_F(CallMemoryTest, IsMeasuredByStageOnTheComputeThread) {
 }
 
 TEST_F(CallMemoryTest, OfOtherStagesIsNotTheModels) {
-  add<ParallelCall>("decode", [](Packet&, Context&) { (void)allocated(1'000'000); });
+  add<ParallelCall>("decode", [](Packet&, Context&) {
+    EXPECT_EQ(allocated(1'000'000), Owner::other) << "even while the model works";
+  });
   const FlowResult result = run("count -> decode -> model -> adam");
   EXPECT_EQ(of(result, "model").peak, 300U);
   EXPECT_GE(of(result, "model").in_use, 1'000'300U) << "the process needs both";
