@@ -1,6 +1,6 @@
 /// Memory of tensors by call of a stage on the compute thread.
 ///
-///     bytes   ▁▃▇▅▄▁   peak: 7 at most, in addition to those at the call's begin
+///     bytes   ▁▃▇▅▄▁   peak: 7 at most, in addition to those at its start
 ///             └call┘   kept: 4 at its end, such as what the backward pass needs
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace seam::host {
 
-/// Of one call in bytes, or the most of several calls.
+/// Bytes of tensors in one call, or the most of several calls.
 struct CallMemory {
-  std::uint64_t peak = 0;    ///< during the call, in addition to those at its begin
-  std::uint64_t kept = 0;    ///< at its end, in addition to those at its begin
+  std::uint64_t peak = 0;    ///< during the call, in addition to those at its start
+  std::uint64_t kept = 0;    ///< at its end, in addition to those at its start
   std::uint64_t in_use = 0;  ///< during the call, with all other tensors of the process
 
   void add(const CallMemory& other) {

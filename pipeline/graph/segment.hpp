@@ -169,7 +169,7 @@ class Segment {
   [[nodiscard]] BackwardListener* backward_listener() const;
   /// Whether its calls' memory is measured: in a step, unless the tensors are on a GPU.
   [[nodiscard]] bool measures_memory() const;
-  /// Of tensors that its calls make.
+  /// Owner of the tensors that its calls allocate.
   [[nodiscard]] tensor_memory::Owner owner() const {
     return place_ == Workplace::compute_thread ? tensor_memory::Owner::compute
                                                : tensor_memory::Owner::other;

@@ -437,7 +437,7 @@
   // --- time
 
   const packets = (stage) => (stage.source ? stage.emitted : stage.received);
-  const mebibytes = (bytes) => (bytes > 0 ? `${bytes < 9.95 * 2 ** 20 ? (bytes / 2 ** 20).toFixed(1) : count(Math.round(bytes / 2 ** 20))} MiB` : "");
+  const mebibytes = (bytes) => (bytes > 0 && bytes < 0.05 * 2 ** 20 ? "<0.1 MiB" : bytes > 0 ? `${bytes < 9.95 * 2 ** 20 ? (bytes / 2 ** 20).toFixed(1) : count(Math.round(bytes / 2 ** 20))} MiB` : "");
   const most = (stages, field) => stages.reduce((a, b) => ((b[field] || 0) > (a[field] || 0) ? b : a), stages[0]);
   function flowTime(flow, i) {
     const longest = Math.max(1, ...flow.stages.map((stage) => stage.share_of_wall_time));

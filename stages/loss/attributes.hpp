@@ -11,6 +11,7 @@
 
 #include "stages/landmark_tensors.hpp"
 #include "stages/loss/base/rows.hpp"
+#include "stages/nn/fixed_parts.hpp"
 
 namespace seam::stages {
 
@@ -28,10 +29,15 @@ inline constexpr std::int64_t unknown_attribute = 2;  ///< in field::attributes
   const Tensor known = labels != unknown_attribute;
   const Tensor positive = labels == 1;
   // log σ(x) = -softplus(-x)
-  const Tensor yes = torch::softplus(-logits) * (2 * (1 - positive_share));
-  const Tensor no = torch::softplus(logits) * (2 * positive_share);
+  // In parts, since LibTorch's softplus rounds differently at the end of a thread's share.
+  const auto softplus = [](const Tensor& x) {
+    return nn::by_parts(
+        x, {}, [](const Tensor& rows, const Tensor& /*none*/) { return torch::softplus(rows); });
+  };
+  const Tensor yes = softplus(-logits) * (2 * (1 - positive_share));
+  const Tensor no = softplus(logits) * (2 * positive_share);
   const Tensor each = torch::where(positive, yes, no).masked_fill(known.logical_not(), 0);
-  return each.sum() / known.sum().clamp_min(1);
+  return each.sum(1).sum() / known.sum().clamp_min(1);
 }
 
 class Attributes final : public Loss {

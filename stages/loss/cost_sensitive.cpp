@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "stages/nn/fixed_parts.hpp"
 #include "stages/number_in.hpp"
 
 namespace seam::stages {
@@ -121,7 +122,10 @@ Tensor CostSensitive::compute(const Packet& packet, Context& context) {
 }
 
 Tensor cost_sensitive_loss(const Tensor& logits, const Tensor& costs) {
-  return (costs * logits.softmax(1)).sum(1).mean();
+  // In parts, since LibTorch divides the gradient of a softmax by the number of threads.
+  const Tensor p = nn::by_parts(
+      logits, {}, [](const Tensor& rows, const Tensor& /*none*/) { return rows.softmax(1); });
+  return (costs * p).sum(1).mean();
 }
 
 Tensor nominal_costs(const Tensor& logits, const Tensor& labels) {

@@ -3,7 +3,7 @@
 /// each tensor:
 ///
 ///     │ Record │ tensor │
-///     ▲        ▲ what LibTorch is given, aligned as the block is
+///     ▲        ▲ pointer for LibTorch, with the block's alignment
 ///     a block of LibTorch's own allocator
 ///
 /// The count is exact for any thread that allocates or frees, and no profiler needs to run.

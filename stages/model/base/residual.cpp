@@ -1,5 +1,6 @@
 #include "stages/model/base/residual.hpp"
 
+#include <ATen/Parallel.h>
 #include <torch/nn/init.h>
 #include <torch/nn/module.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "stages/nn/embedding.hpp"
+#include "stages/nn/fixed_parts.hpp"
 #include "stages/width_by_height.hpp"
 
 namespace seam::nn {
@@ -70,7 +72,13 @@ SqueezeExcitationImpl::SqueezeExcitationImpl(std::int64_t channels, ResidualStyl
 }
 
 Tensor SqueezeExcitationImpl::forward(const Tensor& x) {
-  return x * fc2_(fc1_(x.mean({2, 3}, /*keepdim=*/true)).relu_()).sigmoid();
+  const Tensor gates = fc2_(fc1_(x.mean({2, 3}, /*keepdim=*/true)).relu_());
+  // LibTorch's sigmoid rounds differently at the end of a thread's share, so what several threads
+  // would share is computed in parts.
+  if (gates.numel() <= at::internal::GRAIN_SIZE) return x * gates.sigmoid();
+  return x * by_parts(gates, {}, [](const Tensor& rows, const Tensor& /*none*/) {
+           return torch::sigmoid(rows);
+         });
 }
 
 BasicBlockImpl::BasicBlockImpl(const ResidualBlockOptions& o)

@@ -71,6 +71,15 @@ TEST_P(AttributeLossTest, GradientIsThatOfFiniteDifferences) {
   test::expect_gradients([&] { return attribute_loss(logits[0], labels, 0.2); }, logits, 21);
 }
 
+TEST(AttributeLoss, HasTheSameBytesForAnyNumberOfThreads) {
+  torch::manual_seed(7);
+  const Tensor labels = torch::randint(3, {300, 333}, torch::kUInt8);
+  test::expect_same_bytes_for_any_threads({torch::randn({300, 333})},
+                                          [&](const std::vector<Tensor>& inputs) -> MeasuredLoss {
+                                            return {attribute_loss(inputs[0], labels, 0.3), {}};
+                                          });
+}
+
 TEST(AttributeStage, TakesTheBatchsShareWhereNoneIsSet) {
   const Packet packet = landmark_batch();
   const Tensor& labels = packet.get(field::true_attributes);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/stages/loss/batch_loss_testing.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -130,6 +131,15 @@ TEST_P(CostSensitiveLossTest, NominalIsTheProbabilityOfAMistake) {
   const Tensor two = torch::tensor({{std::log(3.0), 0.0}}, torch::kFloat64).to(device());
   const Tensor second = torch::ones({1}, torch::kInt64).to(device());
   EXPECT_NEAR(cost_sensitive_loss(two, nominal_costs(two, second)).item<double>(), 0.75, 1e-12);
+}
+
+TEST(CostSensitiveLoss, HasTheSameBytesForAnyNumberOfThreads) {
+  torch::manual_seed(7);
+  const Tensor labels = torch::randint(200, {256}, torch::kInt64);
+  test::expect_same_bytes_for_any_threads(
+      {torch::randn({256, 200})}, [&](const std::vector<Tensor>& inputs) -> MeasuredLoss {
+        return {cost_sensitive_loss(inputs[0], nominal_costs(inputs[0], labels)), {}};
+      });
 }
 
 TEST_P(CostSensitiveLossTest, GradientsAreThoseOfFiniteDifferences) {

@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "stages/model/base/residual.hpp"
 #include "tests/stages/model/network_testing.hpp"
+#include "tests/stages/nn/network_properties.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
@@ -176,6 +178,15 @@ TEST(SeResnet50, APublishedClassifierIsLeftOutWhereThereIsNone) {
   source.push(test::images_of(2, 32, 32));
   EXPECT_TRUE(torch::equal(trial.outputs().at(0)[field::embedding],
                            source.outputs().at(0)[field::embedding]));
+}
+
+TEST(SqueezeExcitation, HasTheSameBytesForAnyNumberOfThreads) {
+  test::expect_same_bytes_for_any_threads(
+      [] { return nn::SqueezeExcitation(1040, nn::ResidualStyle::caffe); },
+      {torch::randn({64, 1040, 2, 3}).requires_grad_()},
+      [](nn::SqueezeExcitation& net, const std::vector<Tensor>& inputs) {
+        return std::vector<Tensor>{net->forward(inputs[0])};
+      });
 }
 
 }  // namespace se_resnet50_test
