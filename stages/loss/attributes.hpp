@@ -31,8 +31,7 @@ inline constexpr std::int64_t unknown_attribute = 2;  ///< in field::attributes
   // log σ(x) = -softplus(-x)
   // In parts, since LibTorch's softplus rounds differently at the end of a thread's share.
   const auto softplus = [](const Tensor& x) {
-    return nn::by_parts(
-        x, {}, [](const Tensor& rows, const Tensor& /*none*/) { return torch::softplus(rows); });
+    return nn::by_parts(x, [](const Tensor& rows) { return torch::softplus(rows); });
   };
   const Tensor yes = softplus(-logits) * (2 * (1 - positive_share));
   const Tensor no = softplus(logits) * (2 * positive_share);

@@ -122,9 +122,8 @@ Tensor CostSensitive::compute(const Packet& packet, Context& context) {
 }
 
 Tensor cost_sensitive_loss(const Tensor& logits, const Tensor& costs) {
-  // In parts, since LibTorch divides the gradient of a softmax by the number of threads.
-  const Tensor p = nn::by_parts(
-      logits, {}, [](const Tensor& rows, const Tensor& /*none*/) { return rows.softmax(1); });
+  // In parts, since LibTorch's gradient of a softmax depends on the number of threads.
+  const Tensor p = nn::by_parts(logits, [](const Tensor& rows) { return rows.softmax(1); });
   return (costs * p).sum(1).mean();
 }
 

@@ -123,8 +123,7 @@ Tensor CapsuleDecoderImpl::forward(const Tensor& capsules, const Tensor& categor
     torch::leaky_relu_(x, options_.slope);
   }
   // In parts: at the end of a thread's share, the exponential function is computed differently.
-  return by_parts(x.to(dense_->weight.scalar_type()), {},
-                  [](const Tensor& rows, const Tensor& /*none*/) { return torch::sigmoid(rows); });
+  return by_parts(x.to(dense_->weight.scalar_type()), torch::sigmoid);
 }
 
 }  // namespace seam::nn

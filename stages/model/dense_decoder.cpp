@@ -47,8 +47,7 @@ Tensor DenseDecoderImpl::forward(const Tensor& capsules, const Tensor& categorie
   for (std::size_t at = 0; at + 1 < layers_.size(); ++at) x = layers_[at]->forward(x).relu_();
   x = layers_.back()->forward(x).to(layers_.back()->weight.scalar_type());
   // In parts: at the end of a thread's share, the exponential function is computed differently.
-  const Tensor picture = by_parts(
-      x, {}, [](const Tensor& rows, const Tensor& /*none*/) { return torch::sigmoid(rows); });
+  const Tensor picture = by_parts(x, torch::sigmoid);
   return picture.view({-1, options_.channels, options_.images.height, options_.images.width})
       .expand({-1, 3, -1, -1});
 }

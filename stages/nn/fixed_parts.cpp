@@ -191,4 +191,8 @@ Tensor by_parts(const Tensor& x, const Tensor& weight, const RowsFunction& f, Be
                               c10::make_intrusive<Kept>(f, trains ? between : Between::recomputed));
 }
 
+Tensor by_parts(const Tensor& x, const std::function<Tensor(const Tensor&)>& f) {
+  return by_parts(x, {}, [f](const Tensor& rows, const Tensor& /*none*/) { return f(rows); });
+}
+
 }  // namespace seam::nn

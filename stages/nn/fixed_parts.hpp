@@ -55,4 +55,8 @@ enum class Between : std::uint8_t {
 [[nodiscard]] torch::Tensor by_parts(const torch::Tensor& x, const torch::Tensor& weight,
                                      const RowsFunction& f, Between between = Between::recomputed);
 
+/// The same for a function of x alone.
+[[nodiscard]] torch::Tensor by_parts(const torch::Tensor& x,
+                                     const std::function<torch::Tensor(const torch::Tensor&)>& f);
+
 }  // namespace seam::nn

@@ -86,9 +86,8 @@ Tensor squash(const Tensor& s, double epsilon) {
 Tensor squash(const Tensor& s, SquashForm form, double epsilon) {
   if (form == SquashForm::none) return s;
   if (form == SquashForm::epsilon_in_root) return squash(s, epsilon);
-  return by_parts(s, {}, [form, epsilon](const Tensor& rows, const Tensor& /*none*/) {
-    return squash_reference(rows, form, epsilon);
-  });
+  return by_parts(
+      s, [form, epsilon](const Tensor& rows) { return squash_reference(rows, form, epsilon); });
 }
 
 Tensor squash_reference(const Tensor& s, SquashForm form, double epsilon) {

@@ -34,7 +34,7 @@ TEST_F(TensorMemory, MostIsThatSinceTheLastTime) {
   EXPECT_EQ(levels.compute.now, 150);
   freed(100, owner);
   levels = more();
-  EXPECT_EQ(levels.compute.most, 150) << "at its begin";
+  EXPECT_EQ(levels.compute.most, 150) << "at the start";
   EXPECT_EQ(levels.compute.now, 50);
   freed(50, owner);
 }

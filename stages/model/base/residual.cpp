@@ -76,9 +76,7 @@ Tensor SqueezeExcitationImpl::forward(const Tensor& x) {
   // LibTorch's sigmoid rounds differently at the end of a thread's share, so what several threads
   // would share is computed in parts.
   if (gates.numel() <= at::internal::GRAIN_SIZE) return x * gates.sigmoid();
-  return x * by_parts(gates, {}, [](const Tensor& rows, const Tensor& /*none*/) {
-           return torch::sigmoid(rows);
-         });
+  return x * by_parts(gates, torch::sigmoid);
 }
 
 BasicBlockImpl::BasicBlockImpl(const ResidualBlockOptions& o)

@@ -15,7 +15,7 @@ using tensor_memory::allocated;
 using tensor_memory::freed;
 using tensor_memory::Owner;
 
-TEST(CallMemoryMeter, CountsFromTheBeginOfEachCall) {
+TEST(CallMemoryMeter, CountsFromTheStartOfEachCall) {
   CallMemoryMeter meter;
   const Owner owner = allocated(40);
   const std::int64_t others = tensor_memory::take().all.now;
@@ -28,7 +28,7 @@ TEST(CallMemoryMeter, CountsFromTheBeginOfEachCall) {
   freed(150, owner);  // of the call before
   (void)allocated(100);
   call = meter.take_call();
-  EXPECT_EQ(call.peak, 0U) << "it never had more than at its begin";
+  EXPECT_EQ(call.peak, 0U) << "it never had more than at its start";
   EXPECT_EQ(call.kept, 0U);
   freed(140, owner);
 }
