@@ -4,8 +4,8 @@
 ///     at::parallel_for(0, rows, grain(256), ...)
 ///
 /// SEAM_GRAIN=1 divides everything; test programs set it (tests/support/grain.cpp). A grain only
-/// determines how much work a thread gets: it must not change what is computed, so blocks that
-/// define the order of a sum have a constant size.
+/// determines how much work a thread gets: blocks that define the order of a sum have a constant
+/// size. The parts of a batch are the exception (nn::parts_for): there it changes last digits.
 #pragma once
 
 #include <cstdint>

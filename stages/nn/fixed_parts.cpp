@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "stages/cpu/grain.hpp"
+
 #ifdef _OPENMP
 #include <omp.h>
 #else  // as clang-tidy reads this, which has no omp.h
@@ -97,7 +99,7 @@ struct PartsFunction : torch::autograd::Function<PartsFunction> {
     context->saved_data["kept"] = c10::IValue::make_capsule(kept);
     const Tensor weight = weight_of(all_weights);
     Joined result(x.size(0));
-    in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
+    in_parts(x.size(0), most_parts, [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
       const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
       const Tensor some = x.narrow(0, first, rows);
       if (kept->between == Between::recomputed) {
@@ -124,8 +126,8 @@ struct PartsFunction : torch::autograd::Function<PartsFunction> {
     const Tensor of_result = gradients[0].contiguous(gradients[0].suggest_memory_format());
     Joined of_x(x.size(0));
     std::vector<Tensor> of_weight(most_parts);
-    const std::int64_t parts =
-        in_parts(x.size(0), [&](std::int64_t number, std::int64_t first, std::int64_t rows) {
+    const std::int64_t parts = in_parts(
+        x.size(0), most_parts, [&](std::int64_t number, std::int64_t first, std::int64_t rows) {
           const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
           // A pass consumes a graph. A second pass, if the outer graph is retained, makes a new
           // one.
@@ -144,9 +146,13 @@ struct PartsFunction : torch::autograd::Function<PartsFunction> {
 
 }  // namespace
 
-std::int64_t in_parts(std::int64_t rows,
+std::int64_t parts_for(std::int64_t elements) {
+  return std::clamp<std::int64_t>(elements / stages::grain(262144), 1, most_parts);
+}
+
+std::int64_t in_parts(std::int64_t rows, std::int64_t most,
                       const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& part) {
-  const std::int64_t size = (rows + most_parts - 1) / most_parts;
+  const std::int64_t size = (rows + most - 1) / most;
   const std::int64_t parts = (rows + size - 1) / size;
   // At least two, so that LibTorch starts its threads: functions that they call then use no others.
   at::parallel_for(0, std::max<std::int64_t>(2, parts), 1,

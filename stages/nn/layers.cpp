@@ -57,6 +57,12 @@ at::OptionalIntArrayRef no_sizes() {
   return {};
 }
 
+/// A product of x with a weight takes one multiplication for each of the weight's elements and each
+/// row or pixel of x. 64 of them take as long as reading and writing an element.
+std::int64_t parts_for_product(const Tensor& x, const Tensor& weight) {
+  return parts_for(x.numel() / std::max<std::int64_t>(1, x.size(1)) * weight.numel() / 64);
+}
+
 struct ConvolutionFunction : public Function<ConvolutionFunction> {
   /// Each part by one thread: for some sizes oneDNN sums differently with a different number of
   /// threads.
@@ -64,11 +70,12 @@ struct ConvolutionFunction : public Function<ConvolutionFunction> {
                           at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                           std::int64_t groups) {
     Joined result(x.size(0));
-    in_parts(x.size(0), [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
-      result.put(first,
-                 at::conv2d(x.narrow(0, first, rows), weight, bias.numel() > 0 ? bias : Tensor(),
-                            stride, padding, dilation, groups));
-    });
+    in_parts(x.size(0), parts_for_product(x, weight),
+             [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
+               result.put(first, at::conv2d(x.narrow(0, first, rows), weight,
+                                            bias.numel() > 0 ? bias : Tensor(), stride, padding,
+                                            dilation, groups));
+             });
     return result.whole();
   }
 
@@ -106,13 +113,14 @@ struct ConvolutionFunction : public Function<ConvolutionFunction> {
     std::vector<Tensor> weights(most_parts);
     std::vector<Tensor> biases(most_parts);
     const std::int64_t parts =
-        in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
-          Tensor input;
-          std::tie(input, weights[part], biases[part]) =
-              gradient(dy.narrow(0, first, rows), x.narrow(0, first, rows),
-                       {of_x, of_weight, of_weight && bias});
-          if (of_x) dx.put(first, input);
-        });
+        in_parts(x.size(0), parts_for_product(x, weight),
+                 [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
+                   Tensor input;
+                   std::tie(input, weights[part], biases[part]) =
+                       gradient(dy.narrow(0, first, rows), x.narrow(0, first, rows),
+                                {of_x, of_weight, of_weight && bias});
+                   if (of_x) dx.put(first, input);
+                 });
     Tensor dw;
     Tensor db;
     if (of_weight) {
@@ -131,10 +139,12 @@ struct TransposedFunction : public Function<TransposedFunction> {
                         std::vector<std::int64_t> padding) {
     context->save_for_backward({x, weight});
     Joined result(x.size(0));
-    in_parts(x.size(0), [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
-      result.put(first, at::conv_transpose2d(x.narrow(0, first, rows), weight,
-                                             bias.numel() > 0 ? bias : Tensor(), stride, padding));
-    });
+    in_parts(x.size(0), parts_for_product(x, weight),
+             [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
+               result.put(first, at::conv_transpose2d(x.narrow(0, first, rows), weight,
+                                                      bias.numel() > 0 ? bias : Tensor(), stride,
+                                                      padding));
+             });
     context->saved_data["bias"] = bias.numel() > 0;
     context->saved_data["stride"] = std::move(stride);
     context->saved_data["padding"] = std::move(padding);
@@ -155,14 +165,15 @@ struct TransposedFunction : public Function<TransposedFunction> {
     std::vector<Tensor> weights(most_parts);
     std::vector<Tensor> biases(most_parts);
     const std::int64_t parts =
-        in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
-          Tensor input;
-          std::tie(input, weights[part], biases[part]) = at::convolution_backward(
-              dy.narrow(0, first, rows), x.narrow(0, first, rows), weight, no_sizes(), stride,
-              padding, std::vector<std::int64_t>{1, 1}, /*transposed=*/true,
-              std::vector<std::int64_t>{0, 0}, /*groups=*/1, {of_x, of_weight, of_bias});
-          if (of_x) dx.put(first, input);
-        });
+        in_parts(x.size(0), parts_for_product(x, weight),
+                 [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
+                   Tensor input;
+                   std::tie(input, weights[part], biases[part]) = at::convolution_backward(
+                       dy.narrow(0, first, rows), x.narrow(0, first, rows), weight, no_sizes(),
+                       stride, padding, std::vector<std::int64_t>{1, 1}, /*transposed=*/true,
+                       std::vector<std::int64_t>{0, 0}, /*groups=*/1, {of_x, of_weight, of_bias});
+                   if (of_x) dx.put(first, input);
+                 });
     weights.resize(parts);
     biases.resize(parts);
     return {dx.whole(), of_weight ? sum_in_order(weights) : Tensor(),
@@ -184,14 +195,16 @@ struct NormalisationFunction : public Function<NormalisationFunction> {
     std::vector<double> counts(most_parts);
     const double pixels = static_cast<double>(x.size(2) * x.size(3));
     const std::int64_t parts =
-        in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
-          // With statistics in float32 to update, those of a bfloat16 batch are in float32 too.
-          const auto type = x.options().dtype(at::toOpMathType(x.scalar_type()));
-          std::tie(means[part], variances[part]) =
-              at::batch_norm_update_stats(x.narrow(0, first, rows), at::zeros({x.size(1)}, type),
-                                          at::ones({x.size(1)}, type), 0);
-          counts[part] = static_cast<double>(rows) * pixels;
-        });
+        in_parts(x.size(0), parts_for(x.numel()),
+                 [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
+                   // With statistics in float32 to update, those of a bfloat16 batch are in float32
+                   // too.
+                   const auto type = x.options().dtype(at::toOpMathType(x.scalar_type()));
+                   std::tie(means[part], variances[part]) = at::batch_norm_update_stats(
+                       x.narrow(0, first, rows), at::zeros({x.size(1)}, type),
+                       at::ones({x.size(1)}, type), 0);
+                   counts[part] = static_cast<double>(rows) * pixels;
+                 });
     Tensor mean = means[0].to(torch::kFloat64);
     Tensor squares = variances[0].to(torch::kFloat64) * counts[0];
     double count = counts[0];
@@ -223,8 +236,9 @@ struct NormalisationFunction : public Function<NormalisationFunction> {
     const Tensor dy = gradients[0].contiguous(x.suggest_memory_format());
     std::vector<Tensor> weights(most_parts);
     std::vector<Tensor> biases(most_parts);
-    const std::int64_t parts =
-        in_parts(x.size(0), [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
+    const std::int64_t parts = in_parts(
+        x.size(0), parts_for(x.numel()),
+        [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
           std::tie(std::ignore, weights[part], biases[part]) = at::native_batch_norm_backward(
               dy.narrow(0, first, rows), x.narrow(0, first, rows), weight, {}, {}, mean, inverse,
               /*train=*/true, 0, {false, true, true});
@@ -248,11 +262,12 @@ struct NormalisationFunction : public Function<NormalisationFunction> {
       dx = at::empty_like(x);
       // In fixed parts, since addcmul rounds once or twice, depending on where a thread's share
       // ends.
-      in_parts(x.size(0), [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
-        Tensor out = dx.narrow(0, first, rows);
-        at::addcmul_out(out, rest, x.narrow(0, first, rows), of_x);
-        out.addcmul_(dy.narrow(0, first, rows), of_dy);
-      });
+      in_parts(x.size(0), parts_for(x.numel()),
+               [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
+                 Tensor out = dx.narrow(0, first, rows);
+                 at::addcmul_out(out, rest, x.narrow(0, first, rows), of_x);
+                 out.addcmul_(dy.narrow(0, first, rows), of_dy);
+               });
     }
     return {dx, dw, db, Tensor(), Tensor(), Tensor()};
   }
@@ -261,10 +276,11 @@ struct NormalisationFunction : public Function<NormalisationFunction> {
 /// a @ b with the rows of `a` in parts.
 Tensor product(const Tensor& a, const Tensor& b) {
   Tensor result = at::empty({a.size(0), b.size(1)}, a.options());
-  in_parts(a.size(0), [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
-    Tensor out = result.narrow(0, first, rows);
-    at::mm_out(out, a.narrow(0, first, rows), b);
-  });
+  in_parts(a.size(0), parts_for_product(a, b),
+           [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
+             Tensor out = result.narrow(0, first, rows);
+             at::mm_out(out, a.narrow(0, first, rows), b);
+           });
   return result;
 }
 

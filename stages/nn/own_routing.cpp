@@ -21,7 +21,7 @@ constexpr std::int64_t tile_inputs = 32;
 /// Calls `work(first, count)` for tiles of inputs, in fixed parts, each on one thread.
 template <class Work>
 void by_tiles(std::int64_t inputs, const Work& work) {
-  in_parts(inputs, [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
+  in_parts(inputs, most_parts, [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
     const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
     for (std::int64_t at = first; at < first + rows; at += tile_inputs) {
       work(at, std::min(tile_inputs, first + rows - at));
@@ -32,7 +32,7 @@ void by_tiles(std::int64_t inputs, const Work& work) {
 /// Calls `work(image)` for all images, in fixed parts, each on one thread.
 template <class Work>
 void by_images(std::int64_t images, const Work& work) {
-  in_parts(images, [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
+  in_parts(images, most_parts, [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
     const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
     for (std::int64_t image = first; image < first + rows; ++image) work(image);
   });

@@ -105,7 +105,7 @@ RoutingStatistics routing_statistics(const Tensor& u, const Tensor& weight, std:
                                      const RoutingOptions& options) {
   std::vector<OfImage> images(static_cast<std::size_t>(std::min(images_measured, u.size(0))));
   const auto count = static_cast<std::int64_t>(images.size());
-  in_parts(count, [&](std::int64_t /*number*/, std::int64_t first, std::int64_t rows) {
+  in_parts(count, most_parts, [&](std::int64_t /*number*/, std::int64_t first, std::int64_t rows) {
     const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
     for (std::int64_t at = first; at < first + rows; ++at) {
       images[static_cast<std::size_t>(at)] = of_image(u[at], weight, classes, options);

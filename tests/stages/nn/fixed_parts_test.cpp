@@ -9,12 +9,15 @@
 #include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <thread>
 #include <vector>
+
+#include "stages/cpu/grain.hpp"
 
 namespace seam::nn {
 namespace fixed_parts_test {
@@ -27,16 +30,27 @@ Tensor scaled(const Tensor& x, const Tensor& weight) {
   return x * weight.view({1, -1, 1, 1}).exp() + x.mean({2, 3}, /*keepdim=*/true);
 }
 
-TEST(InParts, EightAtMostAndEveryRowOnce) {
-  for (const std::int64_t rows : {1, 7, 8, 9, 19}) {
-    std::vector<std::int64_t> seen(rows);
-    const std::int64_t parts =
-        in_parts(rows, [&](std::int64_t /*part*/, std::int64_t first, std::int64_t count) {
-          for (std::int64_t row = first; row < first + count; ++row) ++seen.at(row);
-        });
-    EXPECT_LE(parts, most_parts);
-    EXPECT_THAT(seen, ::testing::Each(1)) << rows << " rows";
+TEST(InParts, NoMoreThanAskedForAndEveryRowOnce) {
+  for (const std::int64_t most : {1, 3, 8}) {
+    for (const std::int64_t rows : {1, 7, 8, 9, 19}) {
+      std::vector<std::int64_t> seen(rows);
+      const std::int64_t parts =
+          in_parts(rows, most, [&](std::int64_t /*part*/, std::int64_t first, std::int64_t count) {
+            for (std::int64_t row = first; row < first + count; ++row) ++seen.at(row);
+          });
+      EXPECT_LE(parts, most);
+      EXPECT_GE(parts, std::min(rows, most) / 2 + 1) << rows << " rows, " << most;
+      EXPECT_THAT(seen, ::testing::Each(1)) << rows << " rows";
+    }
   }
+}
+
+TEST(PartsFor, OneForEachGrainUpToEight) {
+  const std::int64_t grain = stages::grain(262144);
+  EXPECT_EQ(parts_for(0), 1);
+  EXPECT_EQ(parts_for(grain), 1);
+  EXPECT_EQ(parts_for(3 * grain), 3);
+  EXPECT_EQ(parts_for(100 * grain), most_parts);
 }
 
 TEST(Joined, KeepsTheOrderOfPixelsInMemory) {
