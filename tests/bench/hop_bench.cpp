@@ -62,13 +62,19 @@ class Count final : public Source {
 
 class Increment final : public Transform {
  public:
-  void declare(Declaration& d) override { d.needs(number); }
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.provides(number);
+  }
   void process(Packet& packet, Context& /*context*/) override { ++packet[number]; }
 };
 
 class ParallelIncrement final : public ParallelTransform {
  public:
-  void declare(Declaration& d) override { d.needs(number); }
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.provides(number);
+  }
   void process(Packet& packet, Context& /*context*/) const override { ++packet[number]; }
 };
 

@@ -64,7 +64,10 @@ bool trouble(const Packet& packet, Context& context) {
 class Count final : public Source {
  public:
   Count(std::int64_t count, std::size_t bytes) : count_(count), bytes_(bytes) {}
-  void declare(Declaration& d) override { d.provides(number); }
+  void declare(Declaration& d) override {
+    d.provides(number);
+    if (bytes_ > 0) d.provides(payload);
+  }
   More produce(Emitter& emitter, Context& /*context*/) override {
     if (made_ == count_) return More::no;
     Packet packet;
@@ -82,7 +85,10 @@ class Count final : public Source {
 
 class Parallel final : public ParallelTransform {
  public:
-  void declare(Declaration& d) override { d.needs(number); }
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.provides(number);
+  }
   void process(Packet& packet, Context& context) const override {
     if (trouble(packet, context)) ++packet[number];
   }
@@ -90,7 +96,10 @@ class Parallel final : public ParallelTransform {
 
 class Serial final : public Transform {
  public:
-  void declare(Declaration& d) override { d.needs(number); }
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.provides(number);
+  }
   void process(Packet& packet, Context& context) override {
     if (trouble(packet, context)) ++packet[number];
   }
