@@ -1,9 +1,7 @@
-"""Runs a benchmark program and its peers in turns and prints medians. Called by scripts/bench.
-
-Every program, ours and theirs, prints lines `NAME key=value ...`; the last such line counts.
-"""
+"""Runs a benchmark program and its peers in turns and prints medians. Called by scripts/bench."""
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -13,8 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-PEERS = pathlib.Path(__file__).resolve().parent
+from measuring import ROOT, run, seam_training, values_in_turns
+
+PEERS = ROOT / "tests" / "bench" / "peers"
 VENV = ROOT / "build" / "peers-venv"
 PACKAGES = {
     "torch": "torch==2.13.0",
@@ -42,28 +41,10 @@ def peer_python(*needed):
     return str(python)
 
 
-def run(name, command, folder):
-    """The key=value pairs of the last line that starts with the name."""
-    done = subprocess.run([str(word) for word in command], cwd=folder, stdout=subprocess.PIPE,
-                          text=True, check=False)
-    lines = [line for line in done.stdout.splitlines() if line.startswith(name + " ")]
-    if done.returncode != 0 or not lines:
-        sys.exit(f"bench: {' '.join(map(str, command))}: "
-                 f"exit {done.returncode}, printed {done.stdout[-2000:]!r}")
-    print("  " + lines[-1], flush=True)
-    return {key: float(value) for key, value in re.findall(r"(\w+)=([-+.\deE]+)(?=\s|$)", lines[-1])}
-
-
 def in_turns(name, turns, programs):
     """Medians by program and key; programs: {label: command}."""
-    seen = {label: {} for label in programs}
-    for turn in range(turns):
-        for label, command in programs.items():
-            print(f"turn {turn + 1} of {turns}, {label}:", flush=True)
-            for key, value in run(name, command, ROOT).items():
-                seen[label].setdefault(key, []).append(value)
-    return {label: {key: statistics.median(values) for key, values in keys.items()}
-            for label, keys in seen.items()}
+    seen = values_in_turns(turns, {label: functools.partial(run, name, command, ROOT) for label, command in programs.items()})
+    return {label: {key: statistics.median(values) for key, values in keys.items()} for label, keys in seen.items()}
 
 
 def words(sizes, *names):
@@ -163,21 +144,6 @@ def bench_descriptors_step(programs, turns, sizes, network):
     print(text)
 
 
-def seam_training(build, file, *changes):
-    """Trains a pipeline file without its evaluations; images per second of the last epoch."""
-    with tempfile.TemporaryDirectory() as folder:
-        train_only = ["schedule.before=[]", "schedule.floors=[]", "schedule.after=[]", 'schedule.each_epoch=["train"]']
-        options = [word for change in (*train_only, *changes) for word in ("--set", change)]
-        command = [build / "bin" / "seam", "run", ROOT / "pipelines" / file, "--run-dir", f"{folder}/run", "--threads", "2"]
-        done = subprocess.run([*map(str, command), *options], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            sys.exit(f"bench: seam run {file}: exit {done.returncode}\n{done.stderr}")
-        lines = pathlib.Path(folder, "run", "timing.jsonl").read_text().splitlines()
-    speed = [json.loads(line) for line in lines][-1]["images_per_second"]
-    print(f"  run images_per_second={speed:.1f}", flush=True)
-    return {"images_per_second": speed}
-
-
 def trained_parameters(build, file, stages):
     """The number of parameters that training changes in the named stages."""
     commands = ([build / "bin" / "seam", "inspect", "--json", ROOT / "pipelines" / file, stage] for stage in stages)
@@ -233,7 +199,7 @@ def bench_run(build, turns, folder):
             for turn in range(turns):
                 for file, (changes, stages, name, peer) in programs.items():
                     print(f"turn {turn + 1} of {turns}, {file}, {precision}: Seam, PyTorch", flush=True)
-                    ours = seam_training(build, file, f"pipeline.precision={precision}", *changes)
+                    ours = seam_training(ROOT, build, file, f"pipeline.precision={precision}", *changes)
                     theirs = run(name, [*peer, "--precision", precision], ROOT)
                     if stages:
                         ours["parameters"] = trained_parameters(build, file, stages)
