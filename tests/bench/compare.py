@@ -21,6 +21,8 @@ PACKAGES = {
     "faiss": "faiss-cpu",
     "dali": "nvidia-dali-cuda120",
     "numpy": "numpy",
+    "spdl": "spdl",
+    "turboloader": "turboloader",
     "lite0": "efficientnet_lite_pytorch",
 }
 
@@ -223,18 +225,27 @@ def bench_input(programs, turns, folder):
         "Seam": [programs / "input_bench", folder],
         "DataLoader": [python, PEERS / "input_loader.py", folder],
     }
-    try:
-        commands["DALI"] = [peer_python("dali"), PEERS / "input_dali.py", folder]
-    except subprocess.CalledProcessError:
-        print("bench: DALI cannot be installed here; continuing without it")
+    for label in ("DALI", "SPDL", "TurboLoader"):
+        name = label.lower()
+        try:
+            command = [peer_python(name), PEERS / f"input_{name}.py"]
+        except subprocess.CalledProcessError:
+            print(f"bench: {label} cannot be installed here; continuing without it")
+            continue
+        trial = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False)  # loads its libraries
+        if trial.returncode == 0:
+            commands[label] = [*command, folder]
+        else:
+            why = (trial.stderr.splitlines() or [f"exit {trial.returncode}"])[-1]
+            print(f"bench: {label} does not work here; continuing without it: {why}")
     found = in_turns("input", turns, commands)
     rates = {label: keys["images_per_second"] for label, keys in found.items()}
     text = (f"input ratio={rates['Seam'] / rates['DataLoader']:.2f} "
             f"seam_images_per_second={rates['Seam']:.0f} "
             f"loader_images_per_second={rates['DataLoader']:.0f}")
-    if "DALI" in rates:
-        text += (f" dali_images_per_second={rates['DALI']:.0f}"
-                 f" dali_ratio={rates['Seam'] / rates['DALI']:.2f}")
+    for label in list(rates)[2:]:
+        name = label.lower()
+        text += f" {name}_images_per_second={rates[label]:.0f} {name}_ratio={rates['Seam'] / rates[label]:.2f}"
     print(text)
 
 

@@ -22,8 +22,8 @@ NAMES = ("run", "input", "search", "hop", "mining", "routing", "own_routing", "c
 TAGS = ("file", "network", "precision")
 UNITS = {"images_per_second": "images/s", "seconds": "s", "ms": "ms", "ns": "ns"}
 PEERS = {"direct": "LibTorch, directly", "peer": "PyTorch", "pytorch": "PyTorch", "strongest": "PyTorch, channels last",
-         "compiled": "torch.compile", "loader": "DataLoader", "dali": "DALI", "faiss": "FAISS", "tbb": "bare oneTBB",
-         "libtorch": "LibTorch"}
+         "compiled": "torch.compile", "loader": "DataLoader", "dali": "DALI", "spdl": "SPDL", "turboloader": "TurboLoader",
+         "faiss": "FAISS", "tbb": "bare oneTBB", "libtorch": "LibTorch"}
 
 
 def rows_of(line):
