@@ -44,7 +44,7 @@ HostTable pipeline_table(PipelineSpec& spec) {
       {{"float32", Precision::float32}, {"bfloat16", Precision::bfloat16}});
   table
       .key("lanes", lanes.count,
-           "in training, networks compute the rows of a batch in so many parts, one after the "
+           "number of parts in which networks compute the rows of a training batch, one after the "
            "other, each with its own batch statistics; losses see the whole batch")
       .range(1, most_lanes);
   table.key<LaneMemory>(

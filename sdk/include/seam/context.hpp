@@ -48,13 +48,13 @@ class SEAM_EXPORT Services {
 /// reductions stay in float32.
 enum class Precision : std::uint8_t { float32, bfloat16 };
 
-/// What a network keeps of a lane until the gradient is known.
+/// The results of a lane that a network keeps until the gradient is known.
 enum class LaneMemory : std::uint8_t {
   keep,       ///< all that its backward pass needs
   recompute,  ///< nothing: the backward pass computes the lane again
 };
 
-/// In training, networks (seam::ModuleStage) compute the rows of a batch in so many lanes, one
+/// In training, networks (seam::ModuleStage) compute the rows of a batch in `count` lanes, one
 /// after the other; all other stages see the whole batch.
 struct Lanes {
   std::int64_t count = 1;

@@ -11,7 +11,7 @@
 /// for the gradient: Gao, Zhang, Han, Callan, "Scaling deep contrastive learning batch size under
 /// memory limited setup", 2021 (GradCache).
 ///
-/// What a lane computes depends on its own rows alone, and sums go by the lanes' numbers, so that
+/// The results of a lane depend on its own rows alone, and sums on the lanes' numbers, so that
 /// lanes may be computed anywhere.
 #pragma once
 
@@ -156,7 +156,7 @@ class LaneBatch final : public torch::CustomClassHolder {
     }
   }
 
-  /// What the lanes provide, for all rows, cut off from the graph outside.
+  /// The provided fields for all rows, cut off from the graph outside.
   struct Results {
     Tensors all;
     Tensors constant;  ///< those without a gradient
@@ -244,8 +244,8 @@ class LaneBatch final : public torch::CustomClassHolder {
     return tensors;
   }
 
-  /// The lane as a packet of its own. Its sequence number, which random numbers depend on, is that
-  /// of the batch and of the first row.
+  /// The lane as a packet. Its sequence number, on which random numbers depend, consists of the
+  /// batch's and of the first row.
   [[nodiscard]] Packet packet_of(const LaneRows& lane, Tensors& inputs) const {
     Packet packet(whole_.origin());
     packet.set_sequence(whole_.sequence() ^ (static_cast<std::uint64_t>(lane.first) << 32U));
@@ -342,7 +342,7 @@ class LaneBatch final : public torch::CustomClassHolder {
     }
   }
 
-  /// What the lane adds to the mean over rows: for floating-point buffers, its change by its share
+  /// The lane's part of the mean over rows: for floating-point buffers, its change by its share
   /// of the rows; for others, such as counts of batches, the value.
   [[nodiscard]] Tensors changes_by(const LaneRows& lane) const {
     const torch::NoGradGuard no_gradient;
