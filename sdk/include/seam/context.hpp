@@ -48,6 +48,21 @@ class SEAM_EXPORT Services {
 /// reductions stay in float32.
 enum class Precision : std::uint8_t { float32, bfloat16 };
 
+/// The results of a lane that a network keeps until the gradient is known.
+enum class LaneMemory : std::uint8_t {
+  keep,       ///< all that its backward pass needs
+  recompute,  ///< nothing: the backward pass computes the lane again
+};
+
+/// In training, networks (seam::ModuleStage) compute the rows of a batch in `count` lanes, one
+/// after the other; all other stages see the whole batch.
+struct Lanes {
+  std::int64_t count = 1;
+  LaneMemory memory = LaneMemory::keep;  ///< results do not depend on it
+
+  friend bool operator==(const Lanes&, const Lanes&) = default;
+};
+
 /// State shared by all stages of a run; one object per running flow.
 struct RunState {
   Services* services = nullptr;  // the host's, outlives the run
@@ -64,6 +79,7 @@ struct RunState {
   bool deterministic = true;  ///< only deterministic operations
   std::string flow;
   std::filesystem::path run_directory;  ///< empty if the run has no folder
+  Lanes lanes;
 };
 
 class SEAM_EXPORT Context {
@@ -97,6 +113,7 @@ class SEAM_EXPORT Context {
   /// converts it to a torch::Device.
   [[nodiscard]] const std::string& device() const { return run_->device; }
   [[nodiscard]] Precision precision() const { return run_->precision; }
+  [[nodiscard]] const Lanes& lanes() const { return run_->lanes; }
   /// Whether only deterministic operations may be used.
   [[nodiscard]] bool deterministic() const { return run_->deterministic; }
   /// Folder where a stage may write files; empty if the run has no folder.

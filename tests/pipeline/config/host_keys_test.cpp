@@ -29,6 +29,8 @@ const std::map<std::string, std::vector<std::string>> samples{
     {"pipeline.threads", {"3"}},
     {"pipeline.device", {"\"cuda\"", "\"cuda:1\"", "\"auto\""}},
     {"pipeline.precision", {"\"bfloat16\""}},
+    {"pipeline.lanes", {"8"}},
+    {"pipeline.lanes_memory", {"\"recompute\""}},
     {"pipeline.deterministic", {"false"}},
     {"pipeline.max_errors", {"0", "12", "0.25"}},
     {"pipeline.plugins", {"[\"HERE/mine\"]"}},
@@ -62,6 +64,7 @@ struct Said {
   std::optional<int> threads;
   std::string device;
   Precision precision;
+  Lanes lanes;
   bool deterministic;
   std::optional<std::int64_t> max_errors;
   std::optional<double> max_error_share;
@@ -77,6 +80,7 @@ struct Said {
         threads(spec.threads),
         device(spec.device),
         precision(spec.precision),
+        lanes(spec.lanes),
         deterministic(spec.deterministic),
         max_errors(spec.max_errors),
         max_error_share(spec.max_error_share),
@@ -144,6 +148,7 @@ TEST_F(HostKeys, DefaultsAreMarkedInTheResolvedText) {
   EXPECT_THAT(resolved, HasSubstr("packets = 17\nbytes = 268435456  # default\n"));
   EXPECT_THAT(resolved, HasSubstr("# threads: not set\ndevice = \"cpu\"  # default\n"
                                   "precision = \"float32\"  # default\n"
+                                  "lanes = 1  # default\nlanes_memory = \"keep\"  # default\n"
                                   "deterministic = true  # default\n# max_errors: not set\n"));
   EXPECT_THAT(resolved, HasSubstr("on_error = \"fail\"  # default\n# concurrency: not set\n"));
 }
