@@ -9,13 +9,16 @@
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
 #include <seam/backward.hpp>
+#include <seam/conformance_checks.hpp>
 #include <seam/module.hpp>
 #include <seam/refusal_testing.hpp>
+#include <seam/tensor_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -29,9 +32,10 @@ namespace lanes_test {
 using detail::LaneRows;
 using detail::lanes_of;
 using detail::Tensors;
-using detail::TreeSum;
+using detail::tree_sum;
 using seam::testing::Harness;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 inline constexpr Field<Tensor> scores{"scores", "f32[N,3]"};
@@ -48,7 +52,8 @@ class NetImpl : public torch::nn::Module {
         norm(register_module("norm", torch::nn::BatchNorm1d(8))),
         dropout(register_module("dropout", torch::nn::Dropout(0.5))),
         fc2(register_module("fc2", torch::nn::Linear(8, 5))),
-        head(register_module("head", torch::nn::Linear(8, 3))) {}
+        head(register_module("head", torch::nn::Linear(8, 3))),
+        mask(register_buffer("mask", torch::tensor({-INFINITY, -0.F}))) {}
 
   std::pair<Tensor, Tensor> forward(const Tensor& images) {
     const Tensor x = dropout(norm(fc1(conv(images).relu().flatten(1))));
@@ -61,6 +66,7 @@ class NetImpl : public torch::nn::Module {
   torch::nn::Dropout dropout;
   torch::nn::Linear fc2;
   torch::nn::Linear head;
+  Tensor mask;
 };
 TORCH_MODULE(Net);
 
@@ -78,10 +84,12 @@ class NetStage final : public ModuleStage<Net> {
   }
   using ModuleStage::net;
   std::vector<std::vector<std::int64_t>> categories_seen;
+  std::function<void()> before_pass;
 
  private:
   [[nodiscard]] Net make() const override { return {}; }
   void forward(Net& net, Packet& packet, Context& /*context*/) override {
+    if (before_pass) before_pass();
     const auto [embedding, all] = net->forward(packet.get(field::images));
     packet.set(field::embedding, embedding);
     packet.set(scores, all);
@@ -122,6 +130,50 @@ class PenaltyStage final : public ModuleStage<torch::nn::Linear> {
   [[nodiscard]] torch::nn::Linear make() const override { return torch::nn::Linear(5, 2); }
   void forward(torch::nn::Linear& net, Packet& packet, Context& /*context*/) override {
     packet.set(penalty, net->weight.square().sum());
+  }
+};
+
+/// embedding ──► scores, as the test decides
+class ScriptedStage final : public ModuleStage<torch::nn::Linear> {
+ public:
+  void declare(Declaration& d) override {
+    d.doc("A dense layer, or more.");
+    declare_module(d);
+    // After declare_module(), because the order must not matter.
+    d.needs(field::embedding).contract("f32[N,5]");
+    d.accepts(field::items);
+    d.provides(scores);
+  }
+  using ModuleStage::net;
+  std::function<void(Packet& packet, Context& context)> before_net;
+  int calls = 0;
+  int call_without_scores = 0;
+  double factor = 1;
+
+ private:
+  [[nodiscard]] torch::nn::Linear make() const override { return torch::nn::Linear(5, 3); }
+  void forward(torch::nn::Linear& net, Packet& packet, Context& context) override {
+    ++calls;
+    if (before_net) before_net(packet, context);
+    if (context.dropped() || calls == call_without_scores) return;
+    packet.set(scores, net->forward(packet.get(field::embedding)) * factor);
+  }
+};
+
+/// A list instead of a tensor.
+class ListStage final : public ModuleStage<torch::nn::Linear> {
+ public:
+  void declare(Declaration& d) override {
+    d.doc("Provides a list.");
+    d.needs(field::embedding);
+    d.provides(field::categories);
+    declare_module(d);
+  }
+
+ private:
+  [[nodiscard]] torch::nn::Linear make() const override { return torch::nn::Linear(5, 3); }
+  void forward(torch::nn::Linear& /*net*/, Packet& packet, Context& /*context*/) override {
+    packet.set(field::categories, std::vector<std::int64_t>(2));
   }
 };
 
@@ -215,18 +267,33 @@ TEST(LanesOf, ATripletIsNotCutButAGroupWithoutRolesIs) {
   EXPECT_THAT(pairs(lanes_of(packet, 12, 3)), ElementsAre(P(0, 4), P(4, 4), P(8, 4)));
 }
 
+TEST(LanesOf, AGroupOfOneRowHasNoLaneOfItsOwn) {
+  using P = std::pair<std::int64_t, std::int64_t>;
+  Packet packet;
+  packet.set(field::roles, std::vector<Role>(7, Role::anchor));
+  packet.set(field::groups, std::vector<std::int64_t>{0, 0, 0, 1, 1, 1, 2});
+  EXPECT_THAT(pairs(lanes_of(packet, 7, 3)), ElementsAre(P(0, 3), P(3, 4)));
+  packet.set(field::groups, std::vector<std::int64_t>{0, 0, 0, 1, 2, 2, 2});
+  EXPECT_THAT(pairs(lanes_of(packet, 7, 3)), ElementsAre(P(0, 3), P(3, 4)));
+}
+
 TEST(TreeSum, AddsInAFixedTree) {
   std::vector<Tensor> t;
   for (int at = 0; at < 7; ++at)
     t.push_back(torch::tensor(std::pow(7.F, static_cast<float>(at)) + 0.1F));
+  std::vector<std::size_t> order;
   const auto sum_of = [&](std::size_t count) {
-    TreeSum sum;
-    for (std::size_t at = 0; at < count; ++at) sum.add({t[at], at == 2 ? t[at] : Tensor()});
-    return sum.total();
+    order.clear();
+    const auto term = [&](std::size_t at) {
+      order.push_back(at);
+      return Tensors{t[at], at == 2 ? t[at] : Tensor()};
+    };
+    return tree_sum(count, term);
   };
   EXPECT_TRUE(torch::equal(sum_of(4)[0], (t[0] + t[1]) + (t[2] + t[3])));
   EXPECT_TRUE(torch::equal(sum_of(6)[0], ((t[0] + t[1]) + (t[2] + t[3])) + (t[4] + t[5])));
   EXPECT_TRUE(torch::equal(sum_of(7)[0], ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + t[6])));
+  EXPECT_THAT(order, ElementsAre(0, 1, 2, 3, 4, 5, 6));
   EXPECT_TRUE(torch::equal(sum_of(7)[1], t[2]));
   EXPECT_FALSE(sum_of(2)[1].defined());
 }
@@ -308,6 +375,7 @@ TEST(Lanes, AreALoopOverRowsWithGradientsAddedInATree) {
     }
     EXPECT_EQ(trial.state().at("norm.num_batches_tracked").item<std::int64_t>(), 1);
     EXPECT_TRUE(equal(trial.state(), forward_only)) << "the backward pass changed a buffer";
+    EXPECT_TRUE(FieldTraits<Tensor>::equal(trial.state().at("mask"), Net()->mask));
   }
 }
 
@@ -436,7 +504,155 @@ TEST(Lanes, AGradientOfTheGradientIsRefused) {
   const Tensor loss = loss_of(made.get(field::embedding));
   const Tensor& weight = trial.stage->net()->fc1->weight;
   EXPECT_REFUSED(torch::autograd::grad({loss}, {weight}, {}, true, /*create_graph=*/true),
-                 Fault::internal, "no gradient of its gradient");
+                 Fault::configuration,
+                 "stage 'model' computes in lanes, which have no gradient of the gradient");
+}
+
+TEST(Lanes, AGraphThatIsRetainedHasTwoBackwardPasses) {
+  for (const Lanes& lanes : {keep(3), recompute(3)}) {
+    Trial<NetStage> trial(lanes);
+    const Tensor loss = loss_of(trial.run(batch()).get(field::embedding));
+    loss.backward({}, /*retain_graph=*/true);
+    const std::map<std::string, Tensor> once = trial.gradients();
+    loss.backward();
+    for (const auto& [name, gradient] : trial.gradients()) {
+      if (!gradient.defined()) continue;
+      EXPECT_TRUE(torch::equal(gradient, once.at(name) * 2)) << name;
+    }
+    EXPECT_THROW(loss.backward(), c10::Error);
+  }
+}
+
+Packet vectors(std::int64_t rows = 8) {
+  Packet packet;
+  packet.set(field::embedding,
+             torch::arange(rows * 5).to(torch::kFloat32).view({rows, 5}).mul(0.7).sin());
+  return packet;
+}
+
+TEST(Lanes, APacketThatANetworkDropsInALaterLaneIsDropped) {
+  Trial<ScriptedStage> trial(recompute(4));
+  trial.stage->before_net = [&](Packet& /*packet*/, Context& context) {
+    if (trial.stage->calls == 2) context.drop("too dark");
+  };
+  trial.harness.push(vectors());
+  ASSERT_EQ(trial.harness.drops().size(), 1U);
+  EXPECT_EQ(trial.harness.drops()[0].reason, "too dark");
+  EXPECT_THAT(trial.harness.outputs(), IsEmpty());
+  EXPECT_EQ(trial.stage->calls, 2);
+}
+
+TEST(Lanes, AnExceptionInALaneLeavesNothingBehind) {
+  Trial<NetStage> skipped(recompute(4));
+  skipped.run(batch());
+  loss_of(skipped.run(batch()).get(field::embedding)).backward();
+  for (const int failing : {2, 6}) {  // in the forward pass, and when the lane is computed again
+    Trial<NetStage> trial(recompute(4));
+    int passes = 0;
+    trial.stage->before_pass = [&] {
+      if (++passes == failing) throw Error("the lane fails", Fault::data);
+    };
+    trial.harness.push(batch());
+    if (failing == 2) {
+      EXPECT_EQ(trial.harness.errors().size(), 1U);
+    } else {
+      ASSERT_EQ(trial.harness.outputs().size(), 1U);
+      const Tensor loss = loss_of(trial.harness.outputs()[0].get(field::embedding));
+      EXPECT_REFUSED(loss.backward(), Fault::data, "the lane fails");
+    }
+    loss_of(trial.run(batch()).get(field::embedding)).backward();
+    EXPECT_TRUE(equal(trial.gradients(), skipped.gradients())) << failing;
+    EXPECT_TRUE(equal(trial.state(), skipped.state())) << failing;
+  }
+}
+
+TEST(Lanes, ANetworkThatRecordsMetricsInForwardIsRefused) {
+  Trial<ScriptedStage> trial(keep(2));
+  trial.stage->before_net = [](Packet& /*packet*/, Context& context) {
+    context.metric("brightness", 0.5);
+  };
+  trial.harness.push(vectors());
+  ASSERT_EQ(trial.harness.errors().size(), 1U);
+  EXPECT_EQ(trial.harness.errors()[0].fault(), Fault::configuration);
+  EXPECT_THAT(trial.harness.errors()[0].full_message(),
+              HasSubstr("'brightness' in forward(), which computes several lanes of each batch"));
+  EXPECT_THAT(trial.harness.metrics(), IsEmpty());
+  Trial<ScriptedStage> whole;
+  whole.stage->before_net = trial.stage->before_net;
+  whole.run(vectors());
+  EXPECT_EQ(whole.harness.metric("brightness"), 0.5);
+}
+
+TEST(Lanes, AllDeclaredFieldsAreReadInAnyOrderOfTheDeclaration) {
+  Trial<ScriptedStage> trial(keep(2));
+  std::vector<std::vector<std::string>> seen;
+  trial.stage->before_net = [&](Packet& packet, Context& /*context*/) {
+    seen.push_back(packet.get(field::items));
+  };
+  Packet packet = vectors(4);
+  packet.set(field::items, std::vector<std::string>{"a", "b", "c", "d"});
+  trial.run(packet);
+  EXPECT_THAT(seen, ElementsAre(ElementsAre("a", "b"), ElementsAre("c", "d")));
+}
+
+TEST(Lanes, AFieldThatOnlySomeLanesProvideIsRefused) {
+  for (const auto& [call, message] :
+       {std::pair(1, "must provide field 'scores' in all lanes or none"),
+        std::pair(2, "'embedding' has 8 rows and 'scores' has 4")}) {
+    Trial<ScriptedStage> trial(keep(2));
+    trial.stage->call_without_scores = call;
+    trial.harness.push(vectors());
+    ASSERT_EQ(trial.harness.errors().size(), 1U) << call;
+    EXPECT_THAT(trial.harness.errors()[0].full_message(), HasSubstr(message));
+  }
+}
+
+TEST(Lanes, AResultHasAGradientIfItHasOneInALaterLane) {
+  for (const Lanes& lanes : {keep(2), recompute(2)}) {
+    Trial<ScriptedStage> trial(lanes);
+    Packet packet = vectors(4);
+    // The first lane's results do not depend on the weights.
+    trial.stage->before_net = [&](Packet& rows, Context& /*context*/) {
+      const bool first = rows.get(field::embedding)[0][0].item<float>() == 0;
+      trial.stage->net()->weight.requires_grad_(!first);
+      trial.stage->net()->bias.requires_grad_(!first);
+    };
+    const Packet made = trial.run(packet);
+    made.get(scores).sum().backward();
+    EXPECT_TRUE(torch::allclose(trial.gradients().at("weight")[0],
+                                packet.get(field::embedding).narrow(0, 2, 2).sum(0)));
+  }
+}
+
+TEST(Lanes, AFieldThatDoesNotHaveOneRowPerLaneIsRefused) {
+  Trial<ListStage> trial(keep(2));
+  EXPECT_REFUSED(trial.harness.open(), Fault::configuration,
+                 "its field 'categories' is provided and is not a tensor");
+}
+
+TEST(Lanes, TheConformanceSuiteFindsANetworkThatDependsOnItsCalls) {
+  const auto findings = [](bool depends) {
+    testing::Candidate candidate;
+    candidate.name = "test.scripted";
+    candidate.make = [depends] {
+      auto stage = std::make_unique<ScriptedStage>();
+      if (depends) {
+        stage->before_net = [&stage = *stage](Packet& /*packet*/, Context& /*context*/) {
+          stage.factor = 1 + 0.1 * stage.calls;
+        };
+      }
+      return stage;
+    };
+    candidate.example.packets = [](Harness& /*harness*/) { return std::vector{vectors()}; };
+    candidate.example.training = true;
+    candidate.weights = &testing::weights_and_gradients;
+    const auto checks = testing::conformance_checks();
+    const auto check = std::ranges::find(checks, "GivesTheSameBytes", &testing::Check::name);
+    return check->run(candidate);
+  };
+  EXPECT_THAT(findings(false), IsEmpty());
+  EXPECT_THAT(findings(true),
+              ElementsAre("lanes that are computed again for the gradient: 'bias' differs"));
 }
 
 /// The stages' nodes, and the outermost nodes that ran.

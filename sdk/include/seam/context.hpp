@@ -136,15 +136,25 @@ class SEAM_EXPORT Context {
   [[nodiscard]] bool dropped() const { return dropped_; }
   [[nodiscard]] const std::string& drop_reason() const { return reason_; }
 
+  /// The same for a lane of a packet: metric() and report() throw, because they would be called
+  /// several times for the packet.
+  [[nodiscard]] Context in_lane() const {
+    Context lane = *this;
+    lane.in_lane_ = true;
+    return lane;
+  }
+
   /// In a collector's pause(), with Pause::ready: it holds packets, and the oldest has this
   /// sequence number; they are sent again when the flow is resumed.
   void holds_from(std::uint64_t sequence) { held_from_ = sequence; }
   [[nodiscard]] std::optional<std::uint64_t> held_from() const { return held_from_; }
 
   void metric(std::string_view name, double value) const {
+    if (in_lane_) refuse_in_lane(name);
     run_->services->metric(stage_, name, value);
   }
   void report(std::string_view title, std::string_view text) const {
+    if (in_lane_) refuse_in_lane(title);
     run_->services->report(stage_, title, text);
   }
   void debug(std::string_view text) const { log(LogLevel::debug, text); }
@@ -155,10 +165,13 @@ class SEAM_EXPORT Context {
   }
 
  private:
+  [[noreturn]] void refuse_in_lane(std::string_view name) const;
+
   const RunState* run_;  // the runner's, outlives the call
   std::string_view stage_;
   std::uint64_t stream_;
   bool dropped_ = false;
+  bool in_lane_ = false;
   std::string reason_;
   std::optional<std::uint64_t> held_from_;
 };

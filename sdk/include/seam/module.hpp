@@ -55,7 +55,9 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
  public:
   void open(Context& context) override {
     if (context.lanes().count > 1) {
-      reads_ = detail::fields_read_by_row(declared_, std::string(context.stage()));
+      Declaration declared;
+      this->declare(declared);
+      reads_ = detail::fields_read_by_row(declared.description(), std::string(context.stage()));
     }
     // The weights do not depend on the rest of the pipeline.
     torch::manual_seed(context.random_of_run().bits64());
@@ -148,7 +150,8 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
   /// right mode, the generator is seeded for this packet, and autocast is on with bfloat16.
   /// In training with `lanes`, it is called for each lane of the batch, on a packet with the lane's
   /// rows of the declared fields, and with LaneMemory::recompute again for the gradient: what it
-  /// does must depend on nothing but the packet, the module and the context.
+  /// does must depend on nothing but the packet, the module and the context, and it must not record
+  /// metrics.
   virtual void forward(M& net, Packet& packet, Context& context) = 0;
 
   /// Name patterns of weights that a file may contain although this network does not have them,
@@ -190,7 +193,6 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
     d.offers<Trainable>(*this);
     d.offers<DescribesNetwork>(*this);
     d.keeps_state();
-    declared_ = static_cast<const Configured&>(d.description());
   }
 
   [[nodiscard]] M& net() { return module_; }
@@ -279,7 +281,6 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
   }
 
   detail::WeightSettings settings_;
-  Configured declared_;
   std::vector<std::string> reads_;       // fields; only in a run with lanes
   std::map<std::string, double> rates_;  // by parameter, if set in `rates`
   ModulePrecision precision_ = ModulePrecision::as_run;
