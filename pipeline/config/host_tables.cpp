@@ -47,11 +47,13 @@ HostTable pipeline_table(PipelineSpec& spec) {
            "number of parts in which networks compute the rows of a training batch, one after the "
            "other, each with its own batch statistics; losses see the whole batch")
       .range(1, most_lanes);
+  table.default_is_comment();
   table.key<LaneMemory>(
       "lanes_memory", lanes.memory,
       "what networks keep of a lane for its gradient: everything, or nothing, so that each lane is "
       "computed twice and a batch needs the memory of one. The results are the same",
       {{"keep", LaneMemory::keep}, {"recompute", LaneMemory::recompute}});
+  table.default_is_comment();
   table.key("deterministic", deterministic,
             "use only operations that give the same bits each time; one without a deterministic "
             "implementation is reported by name. `false` may be faster on a GPU");

@@ -116,11 +116,15 @@ judge.check("a resumed run has the results of a whole one", (metrics("cut"), ten
 # Lanes belong to the experiment, their memory does not.
 resolved = cut / "resolved.toml"
 text = resolved.read_text()
-resolved.write_text(text.replace('lanes_memory = "recompute"', 'lanes_memory = "keep"'))
+resolved.write_text(text.replace('lanes_memory = "recompute"', '# lanes_memory = "keep"  # default'))
 judge.succeed("run", "--resume", "cut")
 resolved.write_text(text.replace("lanes = 3", "lanes = 2"))
 judge.refused("other lanes", "pipeline.lanes = 2 (was 3)", "run", "--resume", "cut")
 
+# A run from before lanes existed has no such key.
+judge.check("no lanes are not written", "\nlanes" in (judge.folder / "chain-plain" / "resolved.toml").read_text(), False)
+judge.refused("a memory of no lanes", "'lanes_memory' of [pipeline] has no effect with lanes = 1", "check", "chain.toml",
+              "--set", 'pipeline.lanes_memory="recompute"')
 judge.refused("no lanes", "'lanes'", "check", "chain.toml", "--set", "pipeline.lanes=0")
 (judge.folder / "loss.toml").write_text(TRIPLETS.replace("model.sccapsnet", "model.sdropcapnet").replace(
     "classes = 14\nwidth = 8\nprimary_channels = 64\n", "image_height = 32\nimage_width = 32\nwidth = 4\n"))
