@@ -266,7 +266,8 @@ std::string written_keys(const HostTable& host, const HostTable& defaults) {
       text += fmt::format("# {}: not set\n", key.name);
     } else {
       const bool is_default = value == written_key(defaults, *defaults.find(key.name));
-      text += fmt::format("{} = {}{}\n", key.name, value, is_default ? "  # default" : "");
+      text += fmt::format("{}{} = {}{}\n", is_default && host.is_commented(key.name) ? "# " : "",
+                          key.name, value, is_default ? "  # default" : "");
     }
   }
   return text;

@@ -95,6 +95,9 @@ class HostTable {
   /// Description of a key's default in documents, if its value is not meaningful: "the file's
   /// name".
   void default_is(std::string text) { defaults_[keys().back().name] = std::move(text); }
+  /// The key just declared is a comment in the resolved text if it has its default, so that runs
+  /// from before the key existed have the same text.
+  void default_is_comment() { commented_.insert(keys().back().name); }
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& doc() const { return doc_; }
@@ -110,6 +113,7 @@ class HostTable {
   [[nodiscard]] bool is_shorthand(const std::string& key) const {
     return shorthands_.contains(key);
   }
+  [[nodiscard]] bool is_commented(const std::string& key) const { return commented_.contains(key); }
 
  private:
   std::string name_;
@@ -118,6 +122,7 @@ class HostTable {
   std::map<std::string, CompoundForm> compounds_;
   std::map<std::string, std::string> defaults_;
   std::set<std::string> shorthands_;
+  std::set<std::string> commented_;
 };
 
 /// Keys whose unit this is take "512 MiB" as well.

@@ -7,6 +7,7 @@ namespace {
 
 constexpr double most_threads = 4096;
 constexpr double most_concurrency = 4096;
+constexpr double most_lanes = 4096;
 constexpr double most_retries = 100;
 constexpr double most_stall_seconds = 1e9;
 constexpr double most_epochs = 1e9;
@@ -19,9 +20,9 @@ constexpr double most_minutes = 1e6;
 // declared.
 
 HostTable pipeline_table(PipelineSpec& spec) {
-  auto& [file, name, seed, threads, device, precision, deterministic, max_errors, max_error_share,
-         plugin_paths, tensorboard, twin, differs_in, limits, stages, paths, flows, schedule,
-         chosen, roles, resolved] = spec;
+  auto& [file, name, seed, threads, device, precision, lanes, deterministic, max_errors,
+         max_error_share, plugin_paths, tensorboard, twin, differs_in, limits, stages, paths, flows,
+         schedule, chosen, roles, resolved] = spec;
   HostTable table("[pipeline]", "The run as a whole.");
   table.key("name", name, "names the run's folder and its reports");
   table.default_is("the file's name");
@@ -41,6 +42,18 @@ HostTable pipeline_table(PipelineSpec& spec) {
       "floating-point precision, unless a stage sets its own. With bfloat16, operations that "
       "benefit from it compute in bfloat16; weights, losses and everything stored stay float32",
       {{"float32", Precision::float32}, {"bfloat16", Precision::bfloat16}});
+  table
+      .key("lanes", lanes.count,
+           "number of parts in which networks compute the rows of a training batch, one after the "
+           "other, each with its own batch statistics; losses see the whole batch")
+      .range(1, most_lanes);
+  table.default_is_comment();
+  table.key<LaneMemory>(
+      "lanes_memory", lanes.memory,
+      "what networks keep of a lane for its gradient: everything, or nothing, so that each lane is "
+      "computed twice and a batch needs the memory of one. The results are the same",
+      {{"keep", LaneMemory::keep}, {"recompute", LaneMemory::recompute}});
+  table.default_is_comment();
   table.key("deterministic", deterministic,
             "use only operations that give the same bits each time; one without a deterministic "
             "implementation is reported by name. `false` may be faster on a GPU");

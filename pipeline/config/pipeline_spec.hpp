@@ -172,6 +172,7 @@ struct PipelineSpec {
   std::optional<int> threads;  ///< the budget; none: the machine's cores
   std::string device = "cpu";  ///< is_device() says what it may be
   Precision precision = Precision::float32;
+  Lanes lanes;
   bool deterministic = true;
   std::optional<std::int64_t> max_errors;      ///< skipped packets that a run may have
   std::optional<double> max_error_share;       ///< the same, as a fraction of a stage's packets

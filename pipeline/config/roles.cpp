@@ -57,6 +57,7 @@ bool Roles::changes_results(const std::string& key) const {
                                                     "pipeline.threads",
                                                     "pipeline.plugins",
                                                     "pipeline.tensorboard",
+                                                    "pipeline.lanes_memory",
                                                     "schedule.checkpoint_every",
                                                     "schedule.keep",
                                                     "limits",

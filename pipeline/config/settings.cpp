@@ -174,6 +174,11 @@ void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings) {
           "choice", table->find("device")->node.place,
           fmt::format("'device' of [pipeline] takes {}, not \"{}\"", device_forms, spec.device));
     }
+    if (spec.lanes.count == 1 && spec.lanes.memory != LaneMemory::keep) {
+      findings.error("no-effect", table->find("lanes_memory")->node.place,
+                     "'lanes_memory' of [pipeline] has no effect with lanes = 1; set it to "
+                     "\"keep\", or set lanes");
+    }
     // Of the file itself, not of those that it extends.
     const auto is_own = [&](const char* key) {
       const Entry* entry = table->find(key);

@@ -74,6 +74,9 @@ void refuse_without_effect(const std::string& setting, const CheckedPipeline& pi
       used.insert(node.paths.begin(), node.paths.end());
     }
   }
+  if (key == "pipeline.lanes" || key == "pipeline.lanes_memory") {
+    refuse(fmt::format("'{}' would have no effect: an evaluation has no lanes", key));
+  }
   if (key == "pipeline.seed") {
     refuse("'pipeline.seed' cannot be set: an evaluation keeps the seed of the training");
   }

@@ -158,6 +158,7 @@ RunState run_state(const PipelineSpec& spec, const RunOptions& options,
   run.device = options.numerics.device;
   run.precision = options.numerics.precision;
   run.deterministic = options.numerics.deterministic;
+  run.lanes = spec.lanes;
   run.run_directory = directory.path();
   return run;
 }

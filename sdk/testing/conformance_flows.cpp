@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "conformance_trial.hpp"
+#include "seam/network.hpp"
 
 namespace seam::testing::checks {
 namespace {
@@ -84,6 +85,43 @@ Result labelled(const Candidate& candidate, const std::vector<std::string_view>&
   return result;
 }
 
+/// Outputs, state and gradients of a network's training flow in two lanes.
+struct InLanes {
+  Result result;
+  std::vector<Archive> archives;
+};
+
+/// Nothing if the stage cannot compute in lanes.
+std::optional<InLanes> in_lanes(const Candidate& candidate, LaneMemory memory) {
+  Trial trial(candidate, true);
+  trial->lanes({2, memory});
+  try {
+    trial->open();
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  trial.feed();
+  InLanes lanes{take(*trial), {}};
+  // Before the end of the flow, which restores buffers that a gradient may need.
+  lanes.archives.push_back(candidate.weights(trial->runner().stage(), lanes.result.outputs));
+  trial->finish();
+  for (Archive& archive : save(*trial)) lanes.archives.push_back(std::move(archive));
+  return lanes;
+}
+
+/// Returns how a network depends on LaneMemory, or nullopt.
+std::optional<std::string> difference_by_lane_memory(const Candidate& candidate) {
+  const auto keep = in_lanes(candidate, LaneMemory::keep);
+  if (!keep) return std::nullopt;
+  const auto recompute = in_lanes(candidate, LaneMemory::recompute);
+  if (const auto found = difference(keep->result, recompute->result)) return found;
+  for (std::size_t at = 0; at < keep->archives.size(); ++at) {
+    std::string found = first_difference(keep->archives[at], recompute->archives.at(at));
+    if (!found.empty()) return found;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Findings leaves_its_thread_as_it_was(const Candidate& candidate) {
@@ -154,6 +192,13 @@ Findings gives_the_same_bytes(const Candidate& candidate) {
         findings.push_back("run again with " + std::to_string(threads) +
                            (threads == 1 ? " thread: " : " threads: ") + *found);
       }
+    }
+    const bool network =
+        std::ranges::find(trial.description().offers, type_name<DescribesNetwork>(),
+                          &OfferedInterface::interface) != trial.description().offers.end();
+    if (!network || !trial.training() || !candidate.weights) return;
+    if (const auto found = difference_by_lane_memory(candidate)) {
+      findings.push_back("lanes that are computed again for the gradient: " + *found);
     }
   });
 }

@@ -89,6 +89,11 @@ Harness& Harness::precision(Precision precision) {
   return *this;
 }
 
+Harness& Harness::lanes(const Lanes& lanes) {
+  run_.lanes = lanes;
+  return *this;
+}
+
 Harness& Harness::run_directory(std::filesystem::path directory) {
   run_.run_directory = std::move(directory);
   return *this;

@@ -48,6 +48,21 @@ class SEAM_EXPORT Services {
 /// reductions stay in float32.
 enum class Precision : std::uint8_t { float32, bfloat16 };
 
+/// The results of a lane that a network keeps until the gradient is known.
+enum class LaneMemory : std::uint8_t {
+  keep,       ///< all that its backward pass needs
+  recompute,  ///< nothing: the backward pass computes the lane again
+};
+
+/// In training, networks (seam::ModuleStage) compute the rows of a batch in `count` lanes, one
+/// after the other; all other stages see the whole batch.
+struct Lanes {
+  std::int64_t count = 1;
+  LaneMemory memory = LaneMemory::keep;  ///< results do not depend on it
+
+  friend bool operator==(const Lanes&, const Lanes&) = default;
+};
+
 /// State shared by all stages of a run; one object per running flow.
 struct RunState {
   Services* services = nullptr;  // the host's, outlives the run
@@ -64,6 +79,7 @@ struct RunState {
   bool deterministic = true;  ///< only deterministic operations
   std::string flow;
   std::filesystem::path run_directory;  ///< empty if the run has no folder
+  Lanes lanes;
 };
 
 class SEAM_EXPORT Context {
@@ -97,6 +113,7 @@ class SEAM_EXPORT Context {
   /// converts it to a torch::Device.
   [[nodiscard]] const std::string& device() const { return run_->device; }
   [[nodiscard]] Precision precision() const { return run_->precision; }
+  [[nodiscard]] const Lanes& lanes() const { return run_->lanes; }
   /// Whether only deterministic operations may be used.
   [[nodiscard]] bool deterministic() const { return run_->deterministic; }
   /// Folder where a stage may write files; empty if the run has no folder.
@@ -119,15 +136,25 @@ class SEAM_EXPORT Context {
   [[nodiscard]] bool dropped() const { return dropped_; }
   [[nodiscard]] const std::string& drop_reason() const { return reason_; }
 
+  /// The same for a lane of a packet: metric() and report() throw, because they would be called
+  /// several times for the packet.
+  [[nodiscard]] Context in_lane() const {
+    Context lane = *this;
+    lane.in_lane_ = true;
+    return lane;
+  }
+
   /// In a collector's pause(), with Pause::ready: it holds packets, and the oldest has this
   /// sequence number; they are sent again when the flow is resumed.
   void holds_from(std::uint64_t sequence) { held_from_ = sequence; }
   [[nodiscard]] std::optional<std::uint64_t> held_from() const { return held_from_; }
 
   void metric(std::string_view name, double value) const {
+    if (in_lane_) refuse_in_lane(name);
     run_->services->metric(stage_, name, value);
   }
   void report(std::string_view title, std::string_view text) const {
+    if (in_lane_) refuse_in_lane(title);
     run_->services->report(stage_, title, text);
   }
   void debug(std::string_view text) const { log(LogLevel::debug, text); }
@@ -138,10 +165,13 @@ class SEAM_EXPORT Context {
   }
 
  private:
+  [[noreturn]] void refuse_in_lane(std::string_view name) const;
+
   const RunState* run_;  // the runner's, outlives the call
   std::string_view stage_;
   std::uint64_t stream_;
   bool dropped_ = false;
+  bool in_lane_ = false;
   std::string reason_;
   std::optional<std::uint64_t> held_from_;
 };

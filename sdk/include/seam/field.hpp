@@ -134,8 +134,10 @@ concept HasNumberLayout = !NumberLayout<T>::element.empty();
 /// The operations that the host needs on field values of any type. Specialise this template for
 /// types that own memory elsewhere (counted in the byte limit) or have a contract. Add a static
 /// `bool equal(const T&, const T&)` for types that == does not compare, a static
-/// `std::int64_t rows(const T&)` for types with one value per row of a batch, and a static
-/// `std::uint64_t version(const T&)` for handles that count writes into the data they share.
+/// `std::int64_t rows(const T&)` for types with one value per row of a batch, a static
+/// `T slice(const T&, std::int64_t first, std::int64_t rows)` for those that networks read in
+/// lanes, and a static `std::uint64_t version(const T&)` for handles that count writes into the
+/// data they share.
 ///
 /// N values of images are gathered into one of a batch by the first of these that exists:
 /// - `static U gather(std::span<const T* const>)` makes it;
@@ -176,6 +178,9 @@ struct FieldTraits<std::vector<T>> {
   static std::int64_t rows(const std::vector<T>& value) {
     return static_cast<std::int64_t>(value.size());
   }
+  static std::vector<T> slice(const std::vector<T>& value, std::int64_t first, std::int64_t rows) {
+    return {value.begin() + first, value.begin() + first + rows};
+  }
   static NumberView numbers(const std::vector<T>& value) requires(HasNumberLayout<T> &&
                                                                   !std::is_same_v<T, bool>) {
     NumberView numbers{NumberLayout<T>::element, {rows(value)}, value.data()};
@@ -214,6 +219,9 @@ struct FieldType {
   /// The number of writes into the data that a value refers to; null for types without a count.
   std::uint64_t (*version)(const void* value);
   Gathering gathering = {};
+  /// Copies some rows of a value; null for types that cannot be cut.
+  std::shared_ptr<void> (*slice)(const void* value, std::int64_t first,
+                                 std::int64_t rows) = nullptr;
 };
 
 /// Whether two values can be compared. Standard containers always have an ==, so their element type
@@ -289,6 +297,18 @@ constexpr auto version_function() -> std::uint64_t (*)(const void*) {
 }
 
 template <class T>
+constexpr auto slice_function()
+    -> std::shared_ptr<void> (*)(const void*, std::int64_t, std::int64_t) {
+  if constexpr (requires(const T& value) { FieldTraits<T>::slice(value, 0, 0); }) {
+    return [](const void* value, std::int64_t first, std::int64_t rows) -> std::shared_ptr<void> {
+      return std::make_shared<T>(FieldTraits<T>::slice(*static_cast<const T*>(value), first, rows));
+    };
+  } else {
+    return nullptr;
+  }
+}
+
+template <class T>
 concept GathersItself = requires(std::span<const T* const> values) {
   FieldTraits<T>::gather(values);
 };
@@ -339,7 +359,8 @@ inline constexpr FieldType field_type{
     equal_function<T>(),
     rows_function<T>(),
     version_function<T>(),
-    gathering_of<T>()};
+    gathering_of<T>(),
+    slice_function<T>()};
 
 template <class T>
 constexpr Gathering gathering_of() {

@@ -34,6 +34,7 @@
 #include <torch/nn/pimpl.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -41,6 +42,7 @@
 #include <utility>
 #include <vector>
 
+#include "seam/lanes.hpp"
 #include "seam/module_weights.hpp"
 #include "seam/network.hpp"
 #include "seam/tensor.hpp"
@@ -52,6 +54,11 @@ template <class M>
 class ModuleStage : public Compute<Transform>, public Trainable, public DescribesNetwork {
  public:
   void open(Context& context) override {
+    if (context.lanes().count > 1) {
+      Declaration declared;
+      this->declare(declared);
+      reads_ = detail::fields_read_by_row(declared.description(), std::string(context.stage()));
+    }
     // The weights do not depend on the rest of the pipeline.
     torch::manual_seed(context.random_of_run().bits64());
     module_ = make();
@@ -77,18 +84,11 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
       statistics_.begin_batch(buffers());
       ++batches_;
     }
-    // Random numbers in forward() belong to the packet: the same for any number of threads and
-    // after a resume.
-    torch::manual_seed(context.random(packet).bits64());
-    const bool bfloat16 = precision_ == ModulePrecision::as_run
-                              ? context.precision() == Precision::bfloat16
-                              : precision_ == ModulePrecision::bfloat16;
-    {
-      const Autocast autocast(device_of(context).type(),
-                              bfloat16 ? Precision::bfloat16 : Precision::float32);
-      forward(module_, packet, context);
+    if (context.training() && context.lanes().count > 1) {
+      detail::compute_in_lanes(packet, lane_network(), context);
+    } else {
+      pass(packet, context);
     }
-    if (bfloat16) widen_fields(packet);
   }
 
   void end(Context& context) override {
@@ -148,6 +148,10 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
 
   /// Processes one batch: reads and sets fields. They are on the run's device, the module is in the
   /// right mode, the generator is seeded for this packet, and autocast is on with bfloat16.
+  /// In training with `lanes`, it is called for each lane of the batch, on a packet with the lane's
+  /// rows of the declared fields, and with LaneMemory::recompute again for the gradient: what it
+  /// does must depend on nothing but the packet, the module and the context, and it must not record
+  /// metrics.
   virtual void forward(M& net, Packet& packet, Context& context) = 0;
 
   /// Name patterns of weights that a file may contain although this network does not have them,
@@ -204,6 +208,39 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
     return named;
   }
 
+  /// One pass of the network.
+  void pass(Packet& packet, Context& context) {
+    // Random numbers in forward() belong to the packet: the same for any number of threads and
+    // after a resume.
+    torch::manual_seed(context.random(packet).bits64());
+    const bool bfloat16 = precision_ == ModulePrecision::as_run
+                              ? context.precision() == Precision::bfloat16
+                              : precision_ == ModulePrecision::bfloat16;
+    {
+      const Autocast autocast(device_of(context).type(),
+                              bfloat16 ? Precision::bfloat16 : Precision::float32);
+      forward(module_, packet, context);
+    }
+    if (bfloat16) widen_fields(packet);
+  }
+
+  [[nodiscard]] detail::LaneNetwork lane_network() {
+    detail::LaneNetwork network;
+    network.pass = [this](Packet& rows, Context& context) { pass(rows, context); };
+    network.reads = reads_;
+    for (const Tensor& weight : module()->parameters()) {
+      const auto same = [&](const Tensor& one) { return one.is_same(weight); };
+      if (!weight.requires_grad() || std::ranges::any_of(network.weights, same)) continue;
+      network.weights.push_back(weight);
+    }
+    const detail::ProvisionalState::Named current = buffers();
+    for (const auto& [name, tensor] : current) network.buffers.push_back(tensor);
+    for (const auto& [name, tensor] : statistics_.accepted(current)) {
+      network.buffers_before.push_back(tensor);
+    }
+    return network;
+  }
+
   void lay_out() {
     const torch::NoGradGuard no_gradient;
     for (Tensor& parameter : module()->parameters()) {
@@ -244,6 +281,7 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
   }
 
   detail::WeightSettings settings_;
+  std::vector<std::string> reads_;       // fields; only in a run with lanes
   std::map<std::string, double> rates_;  // by parameter, if set in `rates`
   ModulePrecision precision_ = ModulePrecision::as_run;
   M module_{nullptr};

@@ -94,6 +94,9 @@ struct FieldTraits<Tensor> {
   static std::int64_t rows(const Tensor& value) {
     return value.defined() && value.dim() > 0 ? value.size(0) : -1;
   }
+  static Tensor slice(const Tensor& value, std::int64_t first, std::int64_t rows) {
+    return value.narrow(0, first, rows);
+  }
   static std::uint64_t version(const Tensor& value) {
     if (!value.defined() || value.is_inference()) return 0;  // not counted
     return static_cast<std::uint64_t>(value._version());

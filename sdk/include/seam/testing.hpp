@@ -87,6 +87,7 @@ class SEAM_EXPORT Harness {
   /// Device of the stage: "cpu", "cuda:0".
   Harness& device(std::string device);
   Harness& precision(Precision precision);
+  Harness& lanes(const Lanes& lanes);
   Harness& run_directory(std::filesystem::path directory);
   template <class Interface>
   Harness& refer(const std::string& parameter, Interface& target) {

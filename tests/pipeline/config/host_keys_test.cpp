@@ -29,6 +29,8 @@ const std::map<std::string, std::vector<std::string>> samples{
     {"pipeline.threads", {"3"}},
     {"pipeline.device", {"\"cuda\"", "\"cuda:1\"", "\"auto\""}},
     {"pipeline.precision", {"\"bfloat16\""}},
+    {"pipeline.lanes", {"8"}},
+    {"pipeline.lanes_memory", {"\"recompute\""}},
     {"pipeline.deterministic", {"false"}},
     {"pipeline.max_errors", {"0", "12", "0.25"}},
     {"pipeline.plugins", {"[\"HERE/mine\"]"}},
@@ -62,6 +64,7 @@ struct Said {
   std::optional<int> threads;
   std::string device;
   Precision precision;
+  Lanes lanes;
   bool deterministic;
   std::optional<std::int64_t> max_errors;
   std::optional<double> max_error_share;
@@ -77,6 +80,7 @@ struct Said {
         threads(spec.threads),
         device(spec.device),
         precision(spec.precision),
+        lanes(spec.lanes),
         deterministic(spec.deterministic),
         max_errors(spec.max_errors),
         max_error_share(spec.max_error_share),
@@ -103,7 +107,6 @@ class HostKeys : public Load {
 };
 
 TEST_F(HostKeys, EveryKeySurvivesAResume) {
-  const Said before(spec(simple_));
   PipelineSpec any;
   StageSpec any_stage;
   std::size_t tried = 0;
@@ -114,14 +117,18 @@ TEST_F(HostKeys, EveryKeySurvivesAResume) {
     for (const ParameterInfo& key : table.keys()) {
       const auto values = samples.find(prefix + key.name);
       ASSERT_NE(values, samples.end()) << "no value to try for the key " << prefix << key.name;
+      std::vector<std::string> settings;  // with which the key has an effect
+      if (key.name == "lanes_memory") settings.emplace_back("pipeline.lanes=8");
+      const Said before(spec(simple_, settings));
+      settings.emplace_back();
       for (std::string value : values->second) {
         if (const std::size_t at = value.find("HERE"); at != std::string::npos) {
           value.replace(at, 4, folder_.path().string());
         }
-        const std::string setting = prefix + key.name + "=" + value;
-        const PipelineSpec set = spec(simple_, {setting});
-        EXPECT_NE(Said(set), before) << setting << " was not read";
-        EXPECT_EQ(Said(spec(set.resolved)), Said(set)) << setting << " was lost in\n"
+        settings.back() = prefix + key.name + "=" + value;
+        const PipelineSpec set = spec(simple_, settings);
+        EXPECT_NE(Said(set), before) << settings.back() << " was not read";
+        EXPECT_EQ(Said(spec(set.resolved)), Said(set)) << settings.back() << " was lost in\n"
                                                        << set.resolved;
         ++tried;
       }
@@ -144,6 +151,7 @@ TEST_F(HostKeys, DefaultsAreMarkedInTheResolvedText) {
   EXPECT_THAT(resolved, HasSubstr("packets = 17\nbytes = 268435456  # default\n"));
   EXPECT_THAT(resolved, HasSubstr("# threads: not set\ndevice = \"cpu\"  # default\n"
                                   "precision = \"float32\"  # default\n"
+                                  "# lanes = 1  # default\n# lanes_memory = \"keep\"  # default\n"
                                   "deterministic = true  # default\n# max_errors: not set\n"));
   EXPECT_THAT(resolved, HasSubstr("on_error = \"fail\"  # default\n# concurrency: not set\n"));
 }

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Networks in lanes (seam::Lanes): the rows of a batch in several passes, one after the other.
+///
+///     rows 0 to 127    ─► pass ─┐                                 ┌─► pass back ─► gradient ─┐
+///     rows 128 to 255  ─► pass ─┤                                 ├─► pass back ─► gradient ─┴ + ┐
+///     rows 256 to 383  ─► pass ─┼─► all rows ─► losses ─► back ─► ┼─► pass back ─► gradient ─┬ + ┴
+///     rows 384 to 511  ─► pass ─┘                                 └─► pass back ─► gradient ─┘
+///
+/// Each pass has its own batch statistics, random numbers and graph. In the graph outside, all
+/// passes are a single node. With LaneMemory::recompute they leave no graph and are computed again
+/// for the gradient: Gao, Zhang, Han, Callan, "Scaling deep contrastive learning batch size under
+/// memory limited setup", 2021 (GradCache).
+///
+/// The results of a lane depend on its own rows alone, and sums on the lanes' numbers, so that
+/// lanes may be computed anywhere.
+#pragma once
+
+#include <torch/autograd.h>
+#include <torch/types.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "seam/declaration.hpp"
+#include "seam/tensor.hpp"
+
+namespace seam::detail {
+
+using Tensors = std::vector<Tensor>;
+
+/// terms(first) + ... + terms(first + count - 1), each a list of tensors, computed in this order
+/// and added in a binary tree: ((0 + 1) + (2 + 3)) + (4 + 5). Undefined tensors are zeros.
+template <class Terms>
+[[nodiscard]] Tensors tree_sum(std::size_t count, const Terms& terms, std::size_t first = 0) {
+  if (count == 1) return terms(first);
+  const std::size_t left = std::bit_ceil(count) / 2;
+  Tensors sum = tree_sum(left, terms, first);
+  const Tensors right = tree_sum(count - left, terms, first + left);
+  for (std::size_t at = 0; at < sum.size(); ++at) {
+    if (right[at].defined()) sum[at] = sum[at].defined() ? sum[at] + right[at] : right[at];
+  }
+  return sum;
+}
+
+/// Some rows of a batch.
+struct LaneRows {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+/// At most `lanes` lanes of at least two rows, which batch statistics need: as even as possible,
+/// the larger ones first. Neighbouring rows of a group in which they have roles, such as a triplet,
+/// stay together.
+[[nodiscard]] inline std::vector<LaneRows> lanes_of(const Packet& packet, std::int64_t rows,
+                                                    std::int64_t lanes) {
+  const bool grouped = packet.has(field::groups) && packet.has(field::roles);
+  const auto in_group_before = [&](std::int64_t row) {
+    if (!grouped) return false;
+    const auto at = static_cast<std::size_t>(row);
+    const std::vector<std::int64_t>& groups = packet.get(field::groups);
+    return groups[at] >= 0 && groups[at] == groups[at - 1] &&
+           packet.get(field::roles)[at] != Role::single;
+  };
+  lanes = std::min(lanes, rows / 2);
+  std::vector<LaneRows> result;
+  std::int64_t first = 0;
+  for (std::int64_t lane = 1; lane <= lanes; ++lane) {
+    std::int64_t end = lane * (rows / lanes) + std::min(lane, rows % lanes);
+    if (end <= first) continue;
+    while (end < rows && (in_group_before(end) || end - first == 1 || rows - end == 1)) ++end;
+    result.push_back({first, end - first});
+    first = end;
+  }
+  return result;
+}
+
+/// The declared fields that a network reads. Throws seam::Error (configuration) if lanes could not
+/// be told apart in a declared field, or not be joined.
+[[nodiscard]] inline std::vector<std::string> fields_read_by_row(const Configured& declared,
+                                                                 const std::string& stage) {
+  std::vector<std::string> read;
+  const auto require = [&](bool fits, const FieldInfo& field, const std::string& problem) {
+    if (fits) return;
+    throw Error("stage '" + stage + "' cannot compute in lanes, because its field '" + field.name +
+                    "' " + problem + "; remove `lanes` from [pipeline]",
+                Fault::configuration);
+  };
+  for (const auto* fields : {&declared.needs, &declared.accepts, &declared.provides}) {
+    for (const FieldInfo& field : *fields) {
+      require(Field<Tensor>{field.name, field.contract}.by_row(), field,
+              "(" + (field.contract.empty() ? "without a contract" : field.contract) +
+                  ") is not declared to have one value per row, as f32[N,E] is");
+      if (fields != &declared.provides) {
+        read.push_back(field.name);
+      } else {
+        require(field.type == type_name<Tensor>(), field, "is provided and is not a tensor");
+      }
+    }
+  }
+  return read;
+}
+
+/// A network as lanes see it.
+struct LaneNetwork {
+  /// Reads and sets fields of a packet, with LibTorch's generator seeded for that packet.
+  std::function<void(Packet& rows, Context& context)> pass;
+  std::vector<std::string> reads;  ///< fields, all by row
+  Tensors weights;                 ///< those that are trained, each once
+  Tensors buffers;
+  Tensors buffers_before;  ///< their values before the batch, from which each lane starts
+
+  [[nodiscard]] bool reads_field(std::string_view name) const {
+    return std::ranges::find(reads, name) != reads.end();
+  }
+};
+
+/// The slot's tensor; undefined if it holds another type.
+[[nodiscard]] inline Tensor tensor_in(const Packet::Slot& slot) {
+  return slot.type->name == type_name<Tensor>() ? *static_cast<const Tensor*>(slot.value.get())
+                                                : Tensor();
+}
+
+/// A batch in lanes; lives as long as the graph outside. LibTorch calls forward() and gradients()
+/// without recording a graph.
+class LaneBatch final : public torch::CustomClassHolder {
+ public:
+  /// Throws seam::Error (configuration) if a field of the packet cannot be cut.
+  LaneBatch(LaneNetwork network, const Packet& packet, std::vector<LaneRows> lanes,
+            const Context& context)
+      : network_(std::move(network)),
+        lanes_(std::move(lanes)),
+        context_(context.in_lane()),
+        whole_(packet.origin()),
+        used_(network_.weights),
+        ends_(network_.weights),
+        passes_(lanes_.size()) {
+    whole_.set_sequence(packet.sequence());
+    for (const Packet::Slot& slot : packet.slots()) {
+      if (!network_.reads_field(slot.name)) continue;
+      if (slot.type->slice == nullptr) {
+        throw Error("field '" + std::string(slot.name) + "' (" + readable_type(slot.type->name) +
+                        ") cannot be cut into lanes, because its FieldTraits have no slice(); "
+                        "remove `lanes` from [pipeline]",
+                    Fault::configuration);
+      }
+      whole_.put(slot);
+      const Tensor tensor = tensor_in(slot);
+      if (tensor.defined()) used_.push_back(tensor);
+      if (tensor.defined() && tensor.requires_grad()) ends_.push_back(tensor);
+    }
+  }
+
+  /// Computes all lanes. Returns the values of provided() for all rows, and again those without a
+  /// gradient. Nothing if the network drops the packet.
+  [[nodiscard]] std::pair<Tensors, Tensors> forward() {
+    std::vector<Tensors> rows;  // by provided field, of each lane
+    std::vector<bool> has_gradient;
+    Tensors buffers = tree_sum(lanes_.size(), [&](std::size_t lane) {
+      if (context_.dropped()) return Tensors(network_.buffers.size());
+      Pass pass = compute(lanes_[lane]);
+      rows.resize(provided_.size());
+      has_gradient.resize(provided_.size());
+      for (std::size_t at = 0; at < pass.results.size(); ++at) {
+        rows[at].push_back(pass.results[at].detach());
+        has_gradient[at] = has_gradient[at] || pass.results[at].requires_grad();
+      }
+      if (context_.lanes().memory == LaneMemory::keep) passes_[lane] = std::move(pass);
+      return changes_by(lanes_[lane]);
+    });
+    if (context_.dropped()) return {};
+    for (std::size_t at = 0; at < buffers.size(); ++at) {
+      const Tensor& before = network_.buffers_before[at];
+      const Tensor& change = buffers[at];
+      if (change.defined()) buffers[at] = at::where(change == 0, before, before + change);
+    }
+    set_buffers(buffers);
+    std::pair<Tensors, Tensors> results;
+    for (std::size_t at = 0; at < rows.size(); ++at) {
+      results.first.push_back(at::cat(rows[at]));
+      if (!has_gradient[at]) results.second.push_back(results.first.back());
+    }
+    return results;
+  }
+
+  /// Of ends(), from those of the results, any of which may be undefined.
+  [[nodiscard]] Tensors gradients(const Tensors& of_results) {
+    Tensors buffers_after;
+    for (const Tensor& buffer : network_.buffers) buffers_after.push_back(buffer.clone());
+    const std::size_t weights = network_.weights.size();
+    std::vector<Tensors> of_inputs(ends_.size() - weights);  // of each lane
+    Tensors all = tree_sum(lanes_.size(), [&](std::size_t lane) {
+      // Also computed again if an earlier backward pass has used the graph.
+      Pass pass = std::exchange(passes_[lane], {});
+      if (pass.results.empty()) pass = compute(lanes_[lane]);
+      Tensors found = gradients_in(pass, lanes_[lane], of_results);
+      for (std::size_t input = 0; input < of_inputs.size(); ++input) {
+        of_inputs[input].push_back(found[weights + input]);
+      }
+      found.resize(weights);
+      return found;
+    });
+    set_buffers(buffers_after);
+    for (std::size_t input = 0; input < of_inputs.size(); ++input) {
+      all.push_back(joined(of_inputs[input], ends_[weights + input]));
+    }
+    return all;
+  }
+
+  [[nodiscard]] const Context& context() const { return context_; }
+  /// The fields that the network provides, without values.
+  [[nodiscard]] const std::vector<Packet::Slot>& provided() const { return provided_; }
+  /// Of the graph outside: the weights, then the tensors that it computed.
+  [[nodiscard]] const Tensors& ends() const { return ends_; }
+  /// What must not change until the gradients are computed.
+  [[nodiscard]] const Tensors& used() const { return used_; }
+
+ private:
+  /// A pass over some rows, with its own graph.
+  struct Pass {
+    Tensors ends;  ///< the weights, then rows of the other ends(), cut off from the graph outside
+    Tensors results;  ///< of provided()
+  };
+
+  /// The lane as a packet. Its sequence number, on which random numbers depend, consists of the
+  /// batch's and of the first row.
+  [[nodiscard]] Packet packet_of(const LaneRows& lane, Tensors& ends) const {
+    Packet packet(whole_.origin());
+    packet.set_sequence(whole_.sequence() ^ (static_cast<std::uint64_t>(lane.first) << 32U));
+    for (Packet::Slot slot : whole_.slots()) {
+      slot.value = slot.type->slice(slot.value.get(), lane.first, lane.count);
+      if (const Tensor rows = tensor_in(slot); rows.defined() && rows.requires_grad()) {
+        ends.push_back(rows.detach().requires_grad_(true));
+        slot.value = std::make_shared<Tensor>(ends.back());
+      }
+      packet.put(std::move(slot));
+    }
+    return packet;
+  }
+
+  /// Leaves the buffers as the lane changes them. Without results if the packet is dropped.
+  [[nodiscard]] Pass compute(const LaneRows& lane) {
+    const at::AutoGradMode with_gradients(true);
+    set_buffers(network_.buffers_before);
+    Pass pass{network_.weights, {}};
+    Packet packet = packet_of(lane, pass.ends);
+    const Packet before = packet;
+    network_.pass(packet, context_);
+    if (context_.dropped()) return {};
+    for (const Packet::Slot& slot : packet.slots()) {
+      const auto same = [&](const Packet::Slot& one) { return one.value == slot.value; };
+      if (std::ranges::any_of(before.slots(), same)) continue;
+      const std::size_t at = pass.results.size();
+      pass.results.push_back(tensor_in(slot));
+      if (lane.first == 0 && at == provided_.size()) {
+        provided_.push_back({slot.name, slot.type, nullptr, slot.by_row});
+      }
+      if (at >= provided_.size() || slot.name != provided_[at].name ||
+          FieldTraits<Tensor>::rows(pass.results[at]) != lane.count) {
+        throw Error("the network must provide field '" + std::string(slot.name) +
+                        "' in all lanes or none, as a tensor with one value per row; remove "
+                        "`lanes` from [pipeline]",
+                    Fault::configuration);
+      }
+    }
+    return pass;
+  }
+
+  /// Of the pass's ends; undefined if the results do not depend on them.
+  [[nodiscard]] static Tensors gradients_in(const Pass& pass, const LaneRows& lane,
+                                            const Tensors& of_results) {
+    Tensors results;
+    Tensors known;
+    for (std::size_t at = 0; at < pass.results.size(); ++at) {
+      if (!of_results[at].defined() || !pass.results[at].requires_grad()) continue;
+      results.push_back(pass.results[at]);
+      known.push_back(of_results[at].narrow(0, lane.first, lane.count));
+    }
+    if (results.empty()) return Tensors(pass.ends.size());
+    return torch::autograd::grad(results, pass.ends, known, /*retain_graph=*/false,
+                                 /*create_graph=*/false, /*allow_unused=*/true);
+  }
+
+  /// The gradient of an input from those of its lanes; undefined if all of them are, because the
+  /// losses do not reach it.
+  [[nodiscard]] Tensor joined(Tensors& of_lanes, const Tensor& input) const {
+    const auto defined = [](const Tensor& one) { return one.defined(); };
+    if (std::ranges::none_of(of_lanes, defined)) return {};
+    for (std::size_t at = 0; at < of_lanes.size(); ++at) {
+      if (of_lanes[at].defined()) continue;
+      of_lanes[at] = at::zeros_like(input.narrow(0, lanes_[at].first, lanes_[at].count));
+    }
+    return at::cat(of_lanes);
+  }
+
+  /// Except for undefined values. The writes do not count as changes, because the graphs of other
+  /// lanes refer to the buffers.
+  void set_buffers(const Tensors& values) const {
+    for (std::size_t at = 0; at < values.size(); ++at) {
+      if (values[at].defined()) network_.buffers[at].variable_data().copy_(values[at]);
+    }
+  }
+
+  /// The lane's part of the mean change over rows; 0 for an infinity that stays. Undefined for
+  /// integers, such as counts of batches: they keep the values from the last lane.
+  [[nodiscard]] Tensors changes_by(const LaneRows& lane) const {
+    const double share = static_cast<double>(lane.count) /
+                         static_cast<double>(lanes_.back().first + lanes_.back().count);
+    Tensors changes(network_.buffers.size());
+    for (std::size_t at = 0; at < changes.size(); ++at) {
+      const Tensor& buffer = network_.buffers[at];
+      const Tensor& before = network_.buffers_before[at];
+      if (!buffer.is_floating_point()) continue;
+      changes[at] = (buffer - before).masked_fill(buffer == before, 0) * share;
+    }
+    return changes;
+  }
+
+  LaneNetwork network_;
+  std::vector<LaneRows> lanes_;
+  Context context_;  // also for the backward pass
+  Packet whole_;     // the fields that the network reads
+  Tensors used_;
+  Tensors ends_;
+  std::vector<Packet::Slot> provided_;
+  std::vector<Pass> passes_;  // by lane; empty ones are computed again
+};
+
+/// The node of the graph outside: what the lanes provide, for all rows, with gradients to the
+/// weights and the batch's inputs.
+struct LanesFunction : torch::autograd::Function<LanesFunction> {
+  static Tensors forward(torch::autograd::AutogradContext* context, at::TensorList /*ends*/,
+                         const c10::intrusive_ptr<LaneBatch>& batch) {
+    context->set_materialize_grads(false);
+    context->save_for_backward(batch->used());
+    context->saved_data["batch"] = c10::IValue::make_capsule(batch);
+    auto [results, constant] = batch->forward();
+    context->mark_non_differentiable(constant);
+    return std::move(results);
+  }
+
+  static Tensors backward(torch::autograd::AutogradContext* context, const Tensors& of_results) {
+    const auto batch =
+        c10::static_intrusive_pointer_cast<LaneBatch>(context->saved_data["batch"].toCapsule());
+    if (at::GradMode::is_enabled()) {  // what create_graph sets
+      throw Error("stage '" + std::string(batch->context().stage()) +
+                      "' computes in lanes, which have no gradient of the gradient; remove `lanes` "
+                      "from [pipeline]",
+                  Fault::configuration);
+    }
+    // Throws if one of them was written to.
+    const Tensors used = context->get_saved_variables();
+    Tensors all = batch->gradients(of_results);
+    all.emplace_back();  // of the argument `batch`
+    return all;
+  }
+};
+
+/// Computes a training batch in as many lanes as the run has, and sets the fields that the network
+/// provides. A batch of a single lane is an ordinary one.
+inline void compute_in_lanes(Packet& packet, LaneNetwork network, Context& context) {
+  std::int64_t rows = 0;
+  for (const Packet::Slot& slot : packet.slots()) {
+    if (!network.reads_field(slot.name) || slot.type->rows == nullptr) continue;
+    rows = std::max(rows, slot.type->rows(slot.value.get()));
+  }
+  std::vector<LaneRows> lanes = lanes_of(packet, rows, context.lanes().count);
+  if (lanes.size() < 2) {
+    network.pass(packet, context);
+    return;
+  }
+  const auto batch =
+      c10::make_intrusive<LaneBatch>(std::move(network), packet, std::move(lanes), context);
+  Tensors results = LanesFunction::apply(at::TensorList(batch->ends()), batch);
+  if (batch->context().dropped()) return context.drop(batch->context().drop_reason());
+  for (std::size_t at = 0; at < results.size(); ++at) {
+    Packet::Slot slot = batch->provided()[at];
+    slot.value = std::make_shared<Tensor>(std::move(results[at]));
+    packet.put(std::move(slot));
+  }
+}
+
+}  // namespace seam::detail

@@ -1,0 +1,696 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/autograd.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
+#include <seam/backward.hpp>
+#include <seam/conformance_checks.hpp>
+#include <seam/module.hpp>
+#include <seam/refusal_testing.hpp>
+#include <seam/tensor_testing.hpp>
+#include <seam/testing.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace seam {
+namespace lanes_test {
+
+using detail::LaneRows;
+using detail::lanes_of;
+using detail::Tensors;
+using detail::tree_sum;
+using seam::testing::Harness;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+inline constexpr Field<Tensor> scores{"scores", "f32[N,3]"};
+inline constexpr Field<Tensor> longest{"longest", "i64[N]"};
+inline constexpr Field<Tensor> penalty{"penalty", "f32[]"};
+
+/// A convolution, a dense layer, batch normalisation, dropout, a dense layer.
+class NetImpl : public torch::nn::Module {
+ public:
+  NetImpl()
+      : conv(register_module(
+            "conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 4, 3).padding(1).bias(false)))),
+        fc1(register_module("fc1", torch::nn::Linear(4 * 4 * 4, 8))),
+        norm(register_module("norm", torch::nn::BatchNorm1d(8))),
+        dropout(register_module("dropout", torch::nn::Dropout(0.5))),
+        fc2(register_module("fc2", torch::nn::Linear(8, 5))),
+        head(register_module("head", torch::nn::Linear(8, 3))),
+        mask(register_buffer("mask", torch::tensor({-INFINITY, -0.F}))) {}
+
+  std::pair<Tensor, Tensor> forward(const Tensor& images) {
+    const Tensor x = dropout(norm(fc1(conv(images).relu().flatten(1))));
+    return {fc2(x), head(x)};
+  }
+
+  torch::nn::Conv2d conv;
+  torch::nn::Linear fc1;
+  torch::nn::BatchNorm1d norm;
+  torch::nn::Dropout dropout;
+  torch::nn::Linear fc2;
+  torch::nn::Linear head;
+  Tensor mask;
+};
+TORCH_MODULE(Net);
+
+/// images, (categories) ──► embedding, scores, longest
+class NetStage final : public ModuleStage<Net> {
+ public:
+  void declare(Declaration& d) override {
+    d.doc("A small network.");
+    d.needs(field::images);
+    d.accepts(field::categories);
+    d.provides(field::embedding).contract("f32[N,5]");
+    d.provides(scores);
+    d.provides(longest);
+    declare_module(d);
+  }
+  using ModuleStage::net;
+  std::vector<std::vector<std::int64_t>> categories_seen;
+  std::function<void()> before_pass;
+
+ private:
+  [[nodiscard]] Net make() const override { return {}; }
+  void forward(Net& net, Packet& packet, Context& /*context*/) override {
+    if (before_pass) before_pass();
+    const auto [embedding, all] = net->forward(packet.get(field::images));
+    packet.set(field::embedding, embedding);
+    packet.set(scores, all);
+    packet.set(longest, all.argmax(1));
+    if (packet.has(field::categories)) categories_seen.push_back(packet.get(field::categories));
+  }
+};
+
+/// embedding ──► embedding, of a dense layer
+class HeadStage final : public ModuleStage<torch::nn::Linear> {
+ public:
+  void declare(Declaration& d) override {
+    d.doc("A dense layer.");
+    d.needs(field::embedding).contract("f32[N,5]");
+    d.provides(field::embedding).contract("f32[N,2]");
+    declare_module(d);
+  }
+  using ModuleStage::net;
+
+ private:
+  [[nodiscard]] torch::nn::Linear make() const override { return torch::nn::Linear(5, 2); }
+  void forward(torch::nn::Linear& net, Packet& packet, Context& /*context*/) override {
+    packet.set(field::embedding, net->forward(packet.get(field::embedding)));
+  }
+};
+
+/// embedding ──► a number for the whole batch
+class PenaltyStage final : public ModuleStage<torch::nn::Linear> {
+ public:
+  void declare(Declaration& d) override {
+    d.doc("The length of the weights.");
+    d.needs(field::embedding);
+    d.provides(penalty);
+    declare_module(d);
+  }
+
+ private:
+  [[nodiscard]] torch::nn::Linear make() const override { return torch::nn::Linear(5, 2); }
+  void forward(torch::nn::Linear& net, Packet& packet, Context& /*context*/) override {
+    packet.set(penalty, net->weight.square().sum());
+  }
+};
+
+/// embedding ──► scores, as the test decides
+class ScriptedStage final : public ModuleStage<torch::nn::Linear> {
+ public:
+  void declare(Declaration& d) override {
+    d.doc("A dense layer, or more.");
+    declare_module(d);
+    // After declare_module(), because the order must not matter.
+    d.needs(field::embedding).contract("f32[N,5]");
+    d.accepts(field::items);
+    d.provides(scores);
+  }
+  using ModuleStage::net;
+  std::function<void(Packet& packet, Context& context)> before_net;
+  int calls = 0;
+  int call_without_scores = 0;
+  double factor = 1;
+
+ private:
+  [[nodiscard]] torch::nn::Linear make() const override { return torch::nn::Linear(5, 3); }
+  void forward(torch::nn::Linear& net, Packet& packet, Context& context) override {
+    ++calls;
+    if (before_net) before_net(packet, context);
+    if (context.dropped() || calls == call_without_scores) return;
+    packet.set(scores, net->forward(packet.get(field::embedding)) * factor);
+  }
+};
+
+/// A list instead of a tensor.
+class ListStage final : public ModuleStage<torch::nn::Linear> {
+ public:
+  void declare(Declaration& d) override {
+    d.doc("Provides a list.");
+    d.needs(field::embedding);
+    d.provides(field::categories);
+    declare_module(d);
+  }
+
+ private:
+  [[nodiscard]] torch::nn::Linear make() const override { return torch::nn::Linear(5, 3); }
+  void forward(torch::nn::Linear& /*net*/, Packet& packet, Context& /*context*/) override {
+    packet.set(field::categories, std::vector<std::int64_t>(2));
+  }
+};
+
+template <class StageOfNet>
+struct Trial {
+  explicit Trial(const Lanes& lanes = {}, const std::string& name = "model")
+      : owned(std::make_unique<StageOfNet>()), stage(owned.get()), harness(name, std::move(owned)) {
+    harness.seed(3).compute_threads(1).training(true).lanes(lanes);
+  }
+  std::unique_ptr<StageOfNet> owned;
+  StageOfNet* stage;
+  Harness harness;
+
+  Packet run(const Packet& packet) {
+    harness.forget();
+    harness.push(packet);
+    EXPECT_THAT(harness.errors(), IsEmpty());
+    return harness.outputs().at(0);
+  }
+  std::map<std::string, Tensor> gradients() const {
+    std::map<std::string, Tensor> found;
+    for (const auto& item : stage->net()->named_parameters()) {
+      found[item.key()] = item.value().grad().defined() ? item.value().grad().clone() : Tensor();
+    }
+    return found;
+  }
+  std::map<std::string, Tensor> state() const {
+    std::map<std::string, Tensor> copies;
+    for (const auto& [name, tensor] : detail::named_state(*stage->net())) {
+      copies[name] = tensor.detach().clone();
+    }
+    return copies;
+  }
+};
+
+constexpr Lanes keep(std::int64_t count) {
+  return {count, LaneMemory::keep};
+}
+constexpr Lanes recompute(std::int64_t count) {
+  return {count, LaneMemory::recompute};
+}
+
+Packet batch(std::int64_t rows = 10, float offset = 0) {
+  Packet packet;
+  packet.set(field::images, (torch::arange(rows * 3 * 4 * 4).to(torch::kFloat32) * 0.37 + offset)
+                                .view({rows, 3, 4, 4})
+                                .sin());
+  return packet;
+}
+
+/// A loss in which each row depends on all others.
+Tensor loss_of(const Tensor& embedding) {
+  return embedding.matmul(embedding.t()).sub(1).square().mean();
+}
+
+::testing::AssertionResult equal(const std::map<std::string, Tensor>& a,
+                                 const std::map<std::string, Tensor>& b) {
+  for (const auto& [name, x] : a) {
+    const Tensor& y = b.at(name);
+    if (x.defined() != y.defined() || (x.defined() && !torch::equal(x, y))) {
+      return ::testing::AssertionFailure() << name << " differs:\n" << x << "\nand\n" << y;
+    }
+  }
+  return a.size() == b.size() ? ::testing::AssertionSuccess() : ::testing::AssertionFailure();
+}
+
+std::vector<std::pair<std::int64_t, std::int64_t>> pairs(const std::vector<LaneRows>& lanes) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> all;
+  for (const LaneRows& lane : lanes) all.emplace_back(lane.first, lane.count);
+  return all;
+}
+
+TEST(LanesOf, RowsAreDividedEvenlyWithAtLeastTwoInEach) {
+  using P = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_THAT(pairs(lanes_of(Packet(), 10, 4)), ElementsAre(P(0, 3), P(3, 3), P(6, 2), P(8, 2)));
+  EXPECT_THAT(pairs(lanes_of(Packet(), 5, 4)), ElementsAre(P(0, 3), P(3, 2)));
+  EXPECT_THAT(pairs(lanes_of(Packet(), 3, 4)), ElementsAre(P(0, 3)));
+  EXPECT_THAT(pairs(lanes_of(Packet(), 1, 4)), IsEmpty());
+}
+
+TEST(LanesOf, ATripletIsNotCutButAGroupWithoutRolesIs) {
+  using P = std::pair<std::int64_t, std::int64_t>;
+  Packet packet;
+  packet.set(field::groups, std::vector<std::int64_t>{0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3});
+  packet.set(field::roles, std::vector<Role>(12, Role::single));
+  EXPECT_THAT(pairs(lanes_of(packet, 12, 3)), ElementsAre(P(0, 4), P(4, 4), P(8, 4)));
+  packet.set(field::roles, std::vector<Role>(12, Role::negative));
+  EXPECT_THAT(pairs(lanes_of(packet, 12, 3)), ElementsAre(P(0, 6), P(6, 3), P(9, 3)));
+  EXPECT_THAT(pairs(lanes_of(packet, 12, 6)), ElementsAre(P(0, 3), P(3, 3), P(6, 3), P(9, 3)));
+  packet.set(field::groups, std::vector<std::int64_t>(12, -1));
+  EXPECT_THAT(pairs(lanes_of(packet, 12, 3)), ElementsAre(P(0, 4), P(4, 4), P(8, 4)));
+}
+
+TEST(LanesOf, AGroupOfOneRowHasNoLaneOfItsOwn) {
+  using P = std::pair<std::int64_t, std::int64_t>;
+  Packet packet;
+  packet.set(field::roles, std::vector<Role>(7, Role::anchor));
+  packet.set(field::groups, std::vector<std::int64_t>{0, 0, 0, 1, 1, 1, 2});
+  EXPECT_THAT(pairs(lanes_of(packet, 7, 3)), ElementsAre(P(0, 3), P(3, 4)));
+  packet.set(field::groups, std::vector<std::int64_t>{0, 0, 0, 1, 2, 2, 2});
+  EXPECT_THAT(pairs(lanes_of(packet, 7, 3)), ElementsAre(P(0, 3), P(3, 4)));
+}
+
+TEST(TreeSum, AddsInAFixedTree) {
+  std::vector<Tensor> t;
+  for (int at = 0; at < 7; ++at)
+    t.push_back(torch::tensor(std::pow(7.F, static_cast<float>(at)) + 0.1F));
+  std::vector<std::size_t> order;
+  const auto sum_of = [&](std::size_t count) {
+    order.clear();
+    const auto term = [&](std::size_t at) {
+      order.push_back(at);
+      return Tensors{t[at], at == 2 ? t[at] : Tensor()};
+    };
+    return tree_sum(count, term);
+  };
+  EXPECT_TRUE(torch::equal(sum_of(4)[0], (t[0] + t[1]) + (t[2] + t[3])));
+  EXPECT_TRUE(torch::equal(sum_of(6)[0], ((t[0] + t[1]) + (t[2] + t[3])) + (t[4] + t[5])));
+  EXPECT_TRUE(torch::equal(sum_of(7)[0], ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + t[6])));
+  EXPECT_THAT(order, ElementsAre(0, 1, 2, 3, 4, 5, 6));
+  EXPECT_TRUE(torch::equal(sum_of(7)[1], t[2]));
+  EXPECT_FALSE(sum_of(2)[1].defined());
+}
+
+/// The same by a loop over the lanes: two passes of a second network, whose gradients are added as
+/// they are written here.
+struct ByHand {
+  std::map<std::string, Tensor> gradients, buffers;
+  Tensor embedding, scores;
+
+  ByHand(const std::map<std::string, Tensor>& weights, const Packet& packet) {
+    const Tensor& images = packet.get(field::images);
+    const std::vector<LaneRows> lanes{{0, 3}, {3, 3}, {6, 2}, {8, 2}};
+    Net net;
+    const auto pass = [&](const LaneRows& lane) {
+      set(net, weights);
+      Random random{3, stream_of("model"), 0, static_cast<std::uint64_t>(lane.first) << 32U};
+      torch::manual_seed(random.bits64());
+      return net->forward(images.narrow(0, lane.first, lane.count));
+    };
+    Tensors embeddings, all_scores;
+    for (const LaneRows& lane : lanes) {
+      const auto [of_rows, some_scores] = pass(lane);
+      embeddings.push_back(of_rows.detach());
+      all_scores.push_back(some_scores.detach());
+      const double share = static_cast<double>(lane.count) / 10;
+      for (const char* name : {"norm.running_mean", "norm.running_var"}) {
+        const Tensor part = detail_of(net, name).clone() * share;
+        buffers[name] = buffers[name].defined() ? buffers[name] + part : part;
+      }
+    }
+    embedding = torch::cat(embeddings).requires_grad_(true);
+    scores = torch::cat(all_scores);
+    const Tensor of_rows = torch::autograd::grad({loss_of(embedding)}, {embedding})[0];
+    std::vector<std::map<std::string, Tensor>> of_lanes;
+    for (const LaneRows& lane : lanes) {
+      const Tensor rows = pass(lane).first;
+      for (Tensor& parameter : net->parameters()) parameter.mutable_grad() = Tensor();
+      rows.backward(of_rows.narrow(0, lane.first, lane.count));
+      of_lanes.emplace_back();
+      for (const auto& item : net->named_parameters()) {
+        of_lanes.back()[item.key()] = item.value().grad();
+      }
+    }
+    for (auto& [name, first] : of_lanes[0]) {
+      gradients[name] = !first.defined()
+                            ? Tensor()
+                            : (first + of_lanes[1][name]) + (of_lanes[2][name] + of_lanes[3][name]);
+    }
+  }
+
+  static Tensor detail_of(const Net& net, const std::string& name) {
+    return net->named_buffers()[name];
+  }
+  static void set(Net& net, const std::map<std::string, Tensor>& weights) {
+    const torch::NoGradGuard no_gradient;
+    for (const auto& [name, tensor] : detail::named_state(*net)) {
+      Tensor(tensor).copy_(weights.at(name));
+    }
+  }
+};
+
+TEST(Lanes, AreALoopOverRowsWithGradientsAddedInATree) {
+  for (const Lanes& lanes : {keep(4), recompute(4)}) {
+    Trial<NetStage> trial(lanes);
+    trial.harness.open();
+    const ByHand by_hand(trial.state(), batch());
+    const Packet made = trial.run(batch());
+    EXPECT_TRUE(torch::equal(made.get(field::embedding), by_hand.embedding));
+    EXPECT_TRUE(torch::equal(made.get(scores), by_hand.scores));
+    EXPECT_TRUE(torch::equal(made.get(longest), by_hand.scores.argmax(1)));
+    EXPECT_FALSE(made.get(longest).requires_grad());
+    const std::map<std::string, Tensor> forward_only = trial.state();
+    loss_of(made.get(field::embedding)).backward();
+    EXPECT_TRUE(equal(trial.gradients(), by_hand.gradients));
+    EXPECT_FALSE(trial.gradients().at("head.weight").defined()) << "no loss reaches it";
+    for (const auto& [name, value] : by_hand.buffers) {
+      EXPECT_TRUE(torch::allclose(trial.state().at(name), value, 1e-5, 1e-6)) << name;
+    }
+    EXPECT_EQ(trial.state().at("norm.num_batches_tracked").item<std::int64_t>(), 1);
+    EXPECT_TRUE(equal(trial.state(), forward_only)) << "the backward pass changed a buffer";
+    EXPECT_TRUE(FieldTraits<Tensor>::equal(trial.state().at("mask"), Net()->mask));
+  }
+}
+
+/// Gradients and state after two steps of the same batches.
+std::pair<std::map<std::string, Tensor>, std::map<std::string, Tensor>> two_steps(
+    const Lanes& lanes, Precision precision = Precision::float32, std::int64_t rows = 11) {
+  Trial<NetStage> trial(lanes);
+  trial.harness.precision(precision);
+  for (const float offset : {0.F, 1.F}) {
+    const Packet made = trial.run(batch(rows, offset));
+    (loss_of(made.get(field::embedding)) + made.get(scores).square().sum()).backward();
+    trial.stage->batch_accepted();
+  }
+  return {trial.gradients(), trial.state()};
+}
+
+TEST(Lanes, MemoryChangesNothing) {
+  for (const Precision precision : {Precision::float32, Precision::bfloat16}) {
+    const auto kept = two_steps(keep(4), precision);
+    const auto recomputed = two_steps(recompute(4), precision);
+    EXPECT_TRUE(equal(kept.first, recomputed.first));
+    EXPECT_TRUE(equal(kept.second, recomputed.second));
+  }
+}
+
+TEST(Lanes, OneLaneIsNone) {
+  const auto none = two_steps({});
+  for (const Lanes& lanes : {keep(1), recompute(1)}) {
+    EXPECT_TRUE(equal(two_steps(lanes).first, none.first));
+    EXPECT_TRUE(equal(two_steps(lanes).second, none.second));
+  }
+  EXPECT_FALSE(equal(two_steps(keep(2)).first, none.first)) << "the comparison compares nothing";
+  EXPECT_TRUE(equal(two_steps(keep(4), Precision::float32, 3).first,
+                    two_steps({}, Precision::float32, 3).first))
+      << "a batch too small for lanes";
+}
+
+TEST(Lanes, ANetworkReadsTheRowsOfItsLane) {
+  Trial<NetStage> trial(keep(2));
+  Packet packet = batch(5);
+  packet.set(field::categories, std::vector<std::int64_t>{7, 8, 9, 10, 11});
+  trial.run(packet);
+  EXPECT_THAT(trial.stage->categories_seen, ElementsAre(ElementsAre(7, 8, 9), ElementsAre(10, 11)));
+}
+
+TEST(Lanes, GradientsGoOnIntoTheStageBefore) {
+  std::map<std::string, Tensor> first_net, head;
+  for (const Lanes& lanes : {Lanes(), keep(3), recompute(3)}) {
+    // Without batch statistics and dropout, lanes differ from the whole batch only in rounding.
+    const Value parts{std::vector<std::string>{"norm.*"}};
+    Trial<NetStage> net(lanes);
+    net.harness.set("freeze", parts).open();
+    net.stage->net()->dropout->options.p(0);
+    Trial<HeadStage> after(lanes, "head");
+    const Packet made = after.run(net.run(batch(9)));
+    loss_of(made.get(field::embedding)).backward();
+    if (lanes == Lanes()) {
+      first_net = net.gradients();
+      head = after.gradients();
+      continue;
+    }
+    for (const auto& [name, gradient] : first_net) {
+      const Tensor found = net.gradients().at(name);
+      ASSERT_EQ(found.defined(), gradient.defined()) << name;
+      if (gradient.defined()) {
+        EXPECT_TRUE(torch::allclose(found, gradient, 1e-4, 1e-6)) << name;
+      }
+    }
+    for (const auto& [name, gradient] : head) {
+      EXPECT_TRUE(torch::allclose(after.gradients().at(name), gradient, 1e-4, 1e-6)) << name;
+    }
+  }
+}
+
+TEST(Lanes, AFrozenNetworkHasNoGradient) {
+  Trial<NetStage> trial(recompute(3));
+  trial.harness.set("freeze", Value{std::vector<std::string>{"*"}}).open();
+  const std::map<std::string, Tensor> before = trial.state();
+  const Packet made = trial.run(batch());
+  EXPECT_FALSE(made.get(field::embedding).requires_grad());
+  EXPECT_TRUE(equal(trial.state(), before));
+  Trial<NetStage> whole;
+  whole.harness.set("freeze", Value{std::vector<std::string>{"*"}});
+  EXPECT_TRUE(torch::allclose(made.get(field::embedding), whole.run(batch()).get(field::embedding),
+                              1e-5, 1e-6));
+}
+
+TEST(Lanes, EvaluationHasNone) {
+  Trial<NetStage> trial(keep(2));
+  trial.harness.training(false);
+  Packet packet = batch(4);
+  packet.set(field::categories, std::vector<std::int64_t>{1, 2, 3, 4});
+  EXPECT_FALSE(trial.run(packet).get(field::embedding).requires_grad());
+  EXPECT_THAT(trial.stage->categories_seen, ElementsAre(ElementsAre(1, 2, 3, 4)));
+}
+
+TEST(Lanes, ABatchThatIsSkippedLeavesNothingBehind) {
+  Trial<NetStage> trial(recompute(3));
+  trial.harness.open();
+  const std::map<std::string, Tensor> before = trial.state();
+  const Packet made = trial.run(batch());
+  loss_of(made.get(field::embedding)).backward();
+  EXPECT_FALSE(equal(trial.state(), before));
+  trial.harness.finish();
+  EXPECT_TRUE(equal(trial.state(), before));
+}
+
+TEST(Lanes, AFieldThatIsNotByRowIsRefusedWhenTheStageIsOpened) {
+  Trial<PenaltyStage> trial(keep(2));
+  EXPECT_REFUSED(trial.harness.open(), Fault::configuration,
+                 "stage 'model' cannot compute in lanes, because its field 'penalty' (f32[])");
+  Trial<PenaltyStage>().harness.open();
+}
+
+TEST(Lanes, ATensorThatIsWrittenToBeforeItsSecondPassIsRefused) {
+  Trial<NetStage> trial(recompute(2));
+  const Packet packet = batch();
+  const Packet made = trial.run(packet);
+  Tensor(packet.get(field::images)).add_(1);
+  EXPECT_THROW(loss_of(made.get(field::embedding)).backward(), c10::Error);
+}
+
+TEST(Lanes, AGradientOfTheGradientIsRefused) {
+  Trial<NetStage> trial(keep(2));
+  const Packet made = trial.run(batch());
+  const Tensor loss = loss_of(made.get(field::embedding));
+  const Tensor& weight = trial.stage->net()->fc1->weight;
+  EXPECT_REFUSED(torch::autograd::grad({loss}, {weight}, {}, true, /*create_graph=*/true),
+                 Fault::configuration,
+                 "stage 'model' computes in lanes, which have no gradient of the gradient");
+}
+
+TEST(Lanes, AGraphThatIsRetainedHasTwoBackwardPasses) {
+  for (const Lanes& lanes : {keep(3), recompute(3)}) {
+    Trial<NetStage> trial(lanes);
+    const Tensor loss = loss_of(trial.run(batch()).get(field::embedding));
+    loss.backward({}, /*retain_graph=*/true);
+    const std::map<std::string, Tensor> once = trial.gradients();
+    loss.backward();
+    for (const auto& [name, gradient] : trial.gradients()) {
+      if (!gradient.defined()) continue;
+      EXPECT_TRUE(torch::equal(gradient, once.at(name) * 2)) << name;
+    }
+    EXPECT_THROW(loss.backward(), c10::Error);
+  }
+}
+
+Packet vectors(std::int64_t rows = 8) {
+  Packet packet;
+  packet.set(field::embedding,
+             torch::arange(rows * 5).to(torch::kFloat32).view({rows, 5}).mul(0.7).sin());
+  return packet;
+}
+
+TEST(Lanes, APacketThatANetworkDropsInALaterLaneIsDropped) {
+  Trial<ScriptedStage> trial(recompute(4));
+  trial.stage->before_net = [&](Packet& /*packet*/, Context& context) {
+    if (trial.stage->calls == 2) context.drop("too dark");
+  };
+  trial.harness.push(vectors());
+  ASSERT_EQ(trial.harness.drops().size(), 1U);
+  EXPECT_EQ(trial.harness.drops()[0].reason, "too dark");
+  EXPECT_THAT(trial.harness.outputs(), IsEmpty());
+  EXPECT_EQ(trial.stage->calls, 2);
+}
+
+TEST(Lanes, AnExceptionInALaneLeavesNothingBehind) {
+  Trial<NetStage> skipped(recompute(4));
+  skipped.run(batch());
+  loss_of(skipped.run(batch()).get(field::embedding)).backward();
+  for (const int failing : {2, 6}) {  // in the forward pass, and when the lane is computed again
+    Trial<NetStage> trial(recompute(4));
+    int passes = 0;
+    trial.stage->before_pass = [&] {
+      if (++passes == failing) throw Error("the lane fails", Fault::data);
+    };
+    trial.harness.push(batch());
+    if (failing == 2) {
+      EXPECT_EQ(trial.harness.errors().size(), 1U);
+    } else {
+      ASSERT_EQ(trial.harness.outputs().size(), 1U);
+      const Tensor loss = loss_of(trial.harness.outputs()[0].get(field::embedding));
+      EXPECT_REFUSED(loss.backward(), Fault::data, "the lane fails");
+    }
+    loss_of(trial.run(batch()).get(field::embedding)).backward();
+    EXPECT_TRUE(equal(trial.gradients(), skipped.gradients())) << failing;
+    EXPECT_TRUE(equal(trial.state(), skipped.state())) << failing;
+  }
+}
+
+TEST(Lanes, ANetworkThatRecordsMetricsInForwardIsRefused) {
+  Trial<ScriptedStage> trial(keep(2));
+  trial.stage->before_net = [](Packet& /*packet*/, Context& context) {
+    context.metric("brightness", 0.5);
+  };
+  trial.harness.push(vectors());
+  ASSERT_EQ(trial.harness.errors().size(), 1U);
+  EXPECT_EQ(trial.harness.errors()[0].fault(), Fault::configuration);
+  EXPECT_THAT(trial.harness.errors()[0].full_message(),
+              HasSubstr("'brightness' in forward(), which computes several lanes of each batch"));
+  EXPECT_THAT(trial.harness.metrics(), IsEmpty());
+  Trial<ScriptedStage> whole;
+  whole.stage->before_net = trial.stage->before_net;
+  whole.run(vectors());
+  EXPECT_EQ(whole.harness.metric("brightness"), 0.5);
+}
+
+TEST(Lanes, AllDeclaredFieldsAreReadInAnyOrderOfTheDeclaration) {
+  Trial<ScriptedStage> trial(keep(2));
+  std::vector<std::vector<std::string>> seen;
+  trial.stage->before_net = [&](Packet& packet, Context& /*context*/) {
+    seen.push_back(packet.get(field::items));
+  };
+  Packet packet = vectors(4);
+  packet.set(field::items, std::vector<std::string>{"a", "b", "c", "d"});
+  trial.run(packet);
+  EXPECT_THAT(seen, ElementsAre(ElementsAre("a", "b"), ElementsAre("c", "d")));
+}
+
+TEST(Lanes, AFieldThatOnlySomeLanesProvideIsRefused) {
+  for (const auto& [call, message] :
+       {std::pair(1, "must provide field 'scores' in all lanes or none"),
+        std::pair(2, "'embedding' has 8 rows and 'scores' has 4")}) {
+    Trial<ScriptedStage> trial(keep(2));
+    trial.stage->call_without_scores = call;
+    trial.harness.push(vectors());
+    ASSERT_EQ(trial.harness.errors().size(), 1U) << call;
+    EXPECT_THAT(trial.harness.errors()[0].full_message(), HasSubstr(message));
+  }
+}
+
+TEST(Lanes, AResultHasAGradientIfItHasOneInALaterLane) {
+  for (const Lanes& lanes : {keep(2), recompute(2)}) {
+    Trial<ScriptedStage> trial(lanes);
+    Packet packet = vectors(4);
+    // The first lane's results do not depend on the weights.
+    trial.stage->before_net = [&](Packet& rows, Context& /*context*/) {
+      const bool first = rows.get(field::embedding)[0][0].item<float>() == 0;
+      trial.stage->net()->weight.requires_grad_(!first);
+      trial.stage->net()->bias.requires_grad_(!first);
+    };
+    const Packet made = trial.run(packet);
+    made.get(scores).sum().backward();
+    EXPECT_TRUE(torch::allclose(trial.gradients().at("weight")[0],
+                                packet.get(field::embedding).narrow(0, 2, 2).sum(0)));
+  }
+}
+
+TEST(Lanes, AFieldThatDoesNotHaveOneRowPerLaneIsRefused) {
+  Trial<ListStage> trial(keep(2));
+  EXPECT_REFUSED(trial.harness.open(), Fault::configuration,
+                 "its field 'categories' is provided and is not a tensor");
+}
+
+TEST(Lanes, TheConformanceSuiteFindsANetworkThatDependsOnItsCalls) {
+  const auto findings = [](bool depends) {
+    testing::Candidate candidate;
+    candidate.name = "test.scripted";
+    candidate.make = [depends] {
+      auto stage = std::make_unique<ScriptedStage>();
+      if (depends) {
+        stage->before_net = [&stage = *stage](Packet& /*packet*/, Context& /*context*/) {
+          stage.factor = 1 + 0.1 * stage.calls;
+        };
+      }
+      return stage;
+    };
+    candidate.example.packets = [](Harness& /*harness*/) { return std::vector{vectors()}; };
+    candidate.example.training = true;
+    candidate.weights = &testing::weights_and_gradients;
+    const auto checks = testing::conformance_checks();
+    const auto check = std::ranges::find(checks, "GivesTheSameBytes", &testing::Check::name);
+    return check->run(candidate);
+  };
+  EXPECT_THAT(findings(false), IsEmpty());
+  EXPECT_THAT(findings(true),
+              ElementsAre("lanes that are computed again for the gradient: 'bias' differs"));
+}
+
+/// The stages' nodes, and the outermost nodes that ran.
+struct Nodes final : BackwardListener {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> made_by_net;
+  std::set<std::uint64_t> outermost;
+  int depth = 0;
+
+  void made(std::string_view stage, std::uint64_t first, std::uint64_t end) override {
+    if (stage == "model") made_by_net.emplace_back(first, end);
+  }
+  void entered(std::uint64_t node) override {
+    if (depth++ == 0 && node != numberless) outermost.insert(node);
+  }
+  void left() override { --depth; }
+};
+
+TEST(Lanes, TheBackwardPassOfAllLanesBelongsToTheStage) {
+  for (const Lanes& lanes : {keep(2), recompute(2)}) {
+    Nodes nodes;
+    const BackwardScope scope(&nodes);
+    Trial<NetStage> trial(lanes);
+    const Packet made = trial.run(batch());
+    const Tensor loss = made.get(field::embedding).sum();
+    {
+      const detail::BackwardWatch watch("optimizer");
+      loss.backward();
+    }
+    ASSERT_FALSE(nodes.made_by_net.empty());
+    const auto [first, end] = nodes.made_by_net.back();  // of process()
+    const auto of_net = std::count_if(
+        nodes.outermost.begin(), nodes.outermost.end(),
+        [first = first, end = end](std::uint64_t node) { return node >= first && node < end; });
+    EXPECT_EQ(of_net, 1) << "the node of the lanes";
+    EXPECT_EQ(nodes.outermost.size(), 2U) << "and that of sum()";
+    EXPECT_EQ(nodes.depth, 0);
+  }
+}
+
+}  // namespace lanes_test
+}  // namespace seam
