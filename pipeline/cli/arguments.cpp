@@ -110,7 +110,7 @@ void add_running(CommandParser& parser, CLI::App& verb, RunArguments& run) {
 void add_eval(CommandParser& parser, RunArguments& eval) {
   CLI::App& verb =
       parser.add("eval", "Evaluate the trained network of a run again, with its own pipeline",
-                 "runs/demo-20260301-093000-1 --set stage.query_items.root=data/other",
+                 "runs/demo-20260301-093000-1 --set stage.gallery.metric=squared_euclidean",
                  [&eval] { return run_verb(eval); });
   value(verb, "run", eval.evaluate, "DIR",
         "the folder of a complete run, which is not changed; its best checkpoint is "
@@ -206,7 +206,7 @@ void add_run(CommandParser& parser, RunArguments& run) {
 void add_sweep(CommandParser& parser, SweepArguments& sweep) {
   CLI::App& verb = parser.add(
       "sweep", "Run a pipeline file once for each combination of parameter values",
-      "pipelines/demo.toml --over stage.triplet_loss.margin=0.2,0.5,1 --over "
+      "pipelines/demo.toml --over stage.adam.rate=5e-4,1e-3,2e-3 --over "
       "pipeline.seed=1..3\n         seam sweep --resume runs/demo-sweep-20260301-093000-1",
       [&sweep] { return sweep_verb(sweep); });
   CLI::Option* file = value(verb, "file", sweep.file, "FILE", "the pipeline file");

@@ -35,7 +35,7 @@ CommandParser::CommandParser() {
 
 CLI::App& CommandParser::add(const std::string& name, const std::string& doc,
                              const std::string& example, std::function<ExitCode()> verb) {
-  return add_to(app_, name, name + " " + example, doc, std::move(verb));
+  return add_to(app_, name, example.empty() ? name : name + " " + example, doc, std::move(verb));
 }
 
 CLI::App& CommandParser::add_group(const std::string& name, const std::string& doc,

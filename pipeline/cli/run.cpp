@@ -93,8 +93,8 @@ bool make_evaluation(LoadOptions to_load, const RunArguments& arguments, Prepare
                      RunOptions& options) {
   const std::string& run = arguments.evaluate;
   if (const RunFolder folder = read_run(run, run); folder.state != RunState::complete) {
-    throw Error(fmt::format("'{}' is {} after {} of {} epochs; seam eval requires a "
-                            "complete run",
+    throw Error(fmt::format("'{}' is not a complete run ({} after {} of {} epochs); seam eval "
+                            "requires one",
                             run, state_text(folder.state), folder.epochs_done, folder.epochs),
                 Fault::configuration);
   }

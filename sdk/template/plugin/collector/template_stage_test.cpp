@@ -12,7 +12,7 @@ namespace {
 
 using seam::testing::Harness;
 
-// The conformance suite, which applies to every stage: twelve test cases in one line.
+// The conformance suite, which applies to every stage, in one line.
 const auto conformance = seam::testing::conformance<TemplateStage>();
 
 seam::Packet picture(std::uint8_t value) {

@@ -18,7 +18,7 @@ seam::Packet batch(float value) {
   return packet;
 }
 
-// The conformance suite, which applies to every stage: twelve test cases in one line.
+// The conformance suite, which applies to every stage, in one line.
 const auto conformance = seam::testing::conformance<TemplateStage>(
     {.parameters = {{"batches", std::int64_t{2}}}, .packets = [](Harness&) {
        return std::vector{batch(0), batch(1), batch(2)};

@@ -21,7 +21,7 @@ seam::Packet batch(float first) {
   return packet;
 }
 
-// The rules for every stage: twelve cases in one line.
+// The rules for every stage, in one line.
 const auto conformance = seam::testing::conformance<TemplateStage>({.packets = [](Harness&) {
   return std::vector{batch(0), batch(1)};
 }});

@@ -20,7 +20,7 @@ seam::Packet batch(float first) {
   return packet;
 }
 
-// The conformance suite, which applies to every stage: twelve test cases in one line.
+// The conformance suite, which applies to every stage, in one line.
 const auto conformance = seam::testing::conformance<TemplateStage>({.packets = [](Harness&) {
   return std::vector{batch(0), batch(7)};
 }});

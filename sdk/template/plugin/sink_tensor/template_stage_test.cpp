@@ -18,7 +18,7 @@ seam::Packet batch(float value) {
   return packet;
 }
 
-// The conformance suite, which applies to every stage: twelve test cases in one line.
+// The conformance suite, which applies to every stage, in one line.
 const auto conformance = seam::testing::conformance<TemplateStage>({.packets = [](Harness&) {
   return std::vector{batch(0.25F), batch(0.5F)};
 }});

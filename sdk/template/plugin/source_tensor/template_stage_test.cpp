@@ -11,7 +11,7 @@ namespace {
 
 using seam::testing::Harness;
 
-// The conformance suite, which applies to every stage: twelve test cases in one line.
+// The conformance suite, which applies to every stage, in one line.
 const auto conformance = seam::testing::conformance<TemplateStage>();
 
 TEST(TemplateStage, MakesNoiseThatDependsOnTheSeedAlone) {
