@@ -100,6 +100,6 @@ refused("training in an evaluation", "adds a stage that trains", "seed1", "--set
 summary = folder / "seed2/summary.json"
 text = json.loads(summary.read_text())
 summary.write_text(json.dumps(text | {"complete": False, "exit_code": 4}))
-refused("a run that was stopped", "'seed2' is stopped", "seed2")
+refused("a run that was stopped", "'seed2' is not a complete run (stopped", "seed2")
 
 judge.end()
