@@ -91,16 +91,28 @@ struct InLanes {
   std::vector<Archive> archives;
 };
 
+std::int64_t rows_of(const Packet& packet) {
+  std::int64_t rows = 0;
+  for (const Packet::Slot& slot : packet.slots()) {
+    if (slot.type->rows != nullptr) rows = std::max(rows, slot.type->rows(slot.value.get()));
+  }
+  return rows;
+}
+
 /// Nothing if the stage cannot compute in lanes.
 std::optional<InLanes> in_lanes(const Candidate& candidate, LaneMemory memory) {
   Trial trial(candidate, true);
   trial->lanes({2, memory});
   try {
     trial->open();
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.fault() != Fault::configuration) throw;
     return std::nullopt;
   }
-  trial.feed();
+  // The largest last, because the gradients are those of the last packet.
+  std::vector<Packet> packets = trial.packets();
+  std::ranges::stable_sort(packets, {}, rows_of);
+  trial->push_all(std::move(packets), 1);
   InLanes lanes{take(*trial), {}};
   // Before the end of the flow, which restores buffers that a gradient may need.
   lanes.archives.push_back(candidate.weights(trial->runner().stage(), lanes.result.outputs));
@@ -113,6 +125,9 @@ std::optional<InLanes> in_lanes(const Candidate& candidate, LaneMemory memory) {
 std::optional<std::string> difference_by_lane_memory(const Candidate& candidate) {
   const auto keep = in_lanes(candidate, LaneMemory::keep);
   if (!keep) return std::nullopt;
+  for (const std::string& line : keep->result.rest) {
+    if (line.starts_with("an error: ")) return line;
+  }
   const auto recompute = in_lanes(candidate, LaneMemory::recompute);
   if (const auto found = difference(keep->result, recompute->result)) return found;
   for (std::size_t at = 0; at < keep->archives.size(); ++at) {

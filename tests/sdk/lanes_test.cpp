@@ -596,14 +596,90 @@ TEST(Lanes, AllDeclaredFieldsAreReadInAnyOrderOfTheDeclaration) {
 }
 
 TEST(Lanes, AFieldThatOnlySomeLanesProvideIsRefused) {
-  for (const auto& [call, message] :
-       {std::pair(1, "must provide field 'scores' in all lanes or none"),
-        std::pair(2, "'embedding' has 8 rows and 'scores' has 4")}) {
+  for (const int call : {1, 2}) {
     Trial<ScriptedStage> trial(keep(2));
     trial.stage->call_without_scores = call;
     trial.harness.push(vectors());
     ASSERT_EQ(trial.harness.errors().size(), 1U) << call;
-    EXPECT_THAT(trial.harness.errors()[0].full_message(), HasSubstr(message));
+    EXPECT_THAT(trial.harness.errors()[0].full_message(),
+                HasSubstr("provides field 'scores' in some lanes only"));
+  }
+}
+
+TEST(Lanes, ASecondPassThatDropsTheBatchOrLacksAFieldIsAnError) {
+  for (const bool drops : {true, false}) {
+    Trial<ScriptedStage> trial(recompute(2));
+    const Packet made = trial.run(vectors());
+    trial.stage->call_without_scores = drops ? 0 : 4;
+    trial.stage->before_net = [&](Packet& /*packet*/, Context& context) {
+      if (drops) context.drop("too late");
+    };
+    EXPECT_REFUSED(made.get(scores).sum().backward(), drops ? Fault::data : Fault::configuration,
+                   drops ? "it drops the batch, which it did not do before: too late"
+                         : "computing a lane again: stage 'model' cannot compute in lanes");
+  }
+}
+
+TEST(Lanes, ANetworkThatWritesIntoItsInputIsRefused) {
+  for (const Lanes& lanes : {keep(2), recompute(2)}) {
+    Trial<ScriptedStage> trial(lanes);
+    trial.stage->before_net = [](Packet& packet, Context& /*context*/) {
+      Tensor(packet.get(field::embedding)).sub_(0.5);
+    };
+    trial.harness.push(vectors());
+    ASSERT_EQ(trial.harness.errors().size(), 1U);
+    EXPECT_THAT(trial.harness.errors()[0].full_message(),
+                HasSubstr("writes into a tensor that it reads"));
+  }
+}
+
+/// Keeps the least input in a buffer that begins as infinity, and scales by a buffer that it
+/// changes without LibTorch noticing.
+class BufferNetImpl : public torch::nn::Module {
+ public:
+  BufferNetImpl()
+      : linear(register_module("linear", torch::nn::Linear(5, 3))),
+        least(register_buffer("least", torch::tensor(INFINITY))),
+        scale(register_buffer("scale", torch::ones({}))) {}
+  Tensor forward(const Tensor& x) {
+    least.copy_(torch::minimum(least, x.min()));
+    scale.variable_data().copy_(x[0][0] + 2);
+    return linear(x) * scale;
+  }
+  torch::nn::Linear linear;
+  Tensor least;
+  Tensor scale;
+};
+TORCH_MODULE(BufferNet);
+
+class BufferStage final : public ModuleStage<BufferNet> {
+ public:
+  void declare(Declaration& d) override {
+    d.doc("Changes buffers.");
+    d.needs(field::embedding);
+    d.provides(scores);
+    declare_module(d);
+  }
+  using ModuleStage::net;
+
+ private:
+  [[nodiscard]] BufferNet make() const override { return {}; }
+  void forward(BufferNet& net, Packet& packet, Context& /*context*/) override {
+    packet.set(scores, net->forward(packet.get(field::embedding)));
+  }
+};
+
+TEST(Lanes, BuffersOfALaneAreThoseOfItsGraphAndLeaveInfinity) {
+  const Packet packet = vectors(8);
+  const Tensor& x = packet.get(field::embedding);
+  for (const Lanes& lanes : {keep(2), recompute(2)}) {
+    Trial<BufferStage> trial(lanes);
+    trial.run(packet).get(scores).sum().backward();
+    EXPECT_FLOAT_EQ(trial.stage->net()->least.item<float>(),
+                    (x.narrow(0, 0, 4).min() + x.narrow(0, 4, 4).min()).item<float>() / 2);
+    const Tensor expected =
+        x.narrow(0, 0, 4).sum(0) * (x[0][0] + 2) + x.narrow(0, 4, 4).sum(0) * (x[4][0] + 2);
+    EXPECT_TRUE(torch::allclose(trial.gradients().at("linear.weight")[0], expected));
   }
 }
 

@@ -161,10 +161,11 @@ class LaneBatch final : public torch::CustomClassHolder {
   /// Computes all lanes. Returns the values of provided() for all rows, and again those without a
   /// gradient. Nothing if the network drops the packet.
   [[nodiscard]] std::pair<Tensors, Tensors> forward() {
+    const std::vector<std::uint64_t> versions = versions_of_used();
     std::vector<Tensors> rows;  // by provided field, of each lane
     std::vector<bool> has_gradient;
     Tensors buffers = tree_sum(lanes_.size(), [&](std::size_t lane) {
-      if (context_.dropped()) return Tensors(network_.buffers.size());
+      if (context_.dropped()) return Tensors(2 * network_.buffers.size());
       Pass pass = compute(lanes_[lane]);
       rows.resize(provided_.size());
       has_gradient.resize(provided_.size());
@@ -173,15 +174,16 @@ class LaneBatch final : public torch::CustomClassHolder {
         has_gradient[at] = has_gradient[at] || pass.results[at].requires_grad();
       }
       if (context_.lanes().memory == LaneMemory::keep) passes_[lane] = std::move(pass);
-      return changes_by(lanes_[lane]);
+      return parts_of_buffers(lanes_[lane]);
     });
     if (context_.dropped()) return {};
-    for (std::size_t at = 0; at < buffers.size(); ++at) {
-      const Tensor& before = network_.buffers_before[at];
-      const Tensor& change = buffers[at];
-      if (change.defined()) buffers[at] = at::where(change == 0, before, before + change);
+    settled_ = true;
+    if (versions_of_used() != versions) {
+      throw error(
+          "writes into a tensor that it reads, which would change the lane when it is "
+          "computed again; set a new tensor instead");
     }
-    set_buffers(buffers);
+    set_buffers(mean_over_rows(buffers));
     std::pair<Tensors, Tensors> results;
     for (std::size_t at = 0; at < rows.size(); ++at) {
       results.first.push_back(at::cat(rows[at]));
@@ -199,7 +201,8 @@ class LaneBatch final : public torch::CustomClassHolder {
     Tensors all = tree_sum(lanes_.size(), [&](std::size_t lane) {
       // Also computed again if an earlier backward pass has used the graph.
       Pass pass = std::exchange(passes_[lane], {});
-      if (pass.results.empty()) pass = compute(lanes_[lane]);
+      if (pass.results.empty()) pass = compute_again(lanes_[lane]);
+      set_buffers(pass.buffers);
       Tensors found = gradients_in(pass, lanes_[lane], of_results);
       for (std::size_t input = 0; input < of_inputs.size(); ++input) {
         of_inputs[input].push_back(found[weights + input]);
@@ -227,7 +230,20 @@ class LaneBatch final : public torch::CustomClassHolder {
   struct Pass {
     Tensors ends;  ///< the weights, then rows of the other ends(), cut off from the graph outside
     Tensors results;  ///< of provided()
+    Tensors buffers;  ///< copies, as the lane has changed them: its graph may use them
   };
+
+  [[nodiscard]] Error error(const std::string& problem) const {
+    return Error("stage '" + std::string(context_.stage()) + "' cannot compute in lanes: it " +
+                     problem + ", or remove `lanes` from [pipeline]",
+                 Fault::configuration);
+  }
+
+  [[nodiscard]] std::vector<std::uint64_t> versions_of_used() const {
+    std::vector<std::uint64_t> versions;
+    for (const Tensor& tensor : used_) versions.push_back(FieldTraits<Tensor>::version(tensor));
+    return versions;
+  }
 
   /// The lane as a packet. Its sequence number, on which random numbers depend, consists of the
   /// batch's and of the first row.
@@ -249,7 +265,7 @@ class LaneBatch final : public torch::CustomClassHolder {
   [[nodiscard]] Pass compute(const LaneRows& lane) {
     const at::AutoGradMode with_gradients(true);
     set_buffers(network_.buffers_before);
-    Pass pass{network_.weights, {}};
+    Pass pass{network_.weights, {}, {}};
     Packet packet = packet_of(lane, pass.ends);
     const Packet before = packet;
     network_.pass(packet, context_);
@@ -259,18 +275,39 @@ class LaneBatch final : public torch::CustomClassHolder {
       if (std::ranges::any_of(before.slots(), same)) continue;
       const std::size_t at = pass.results.size();
       pass.results.push_back(tensor_in(slot));
-      if (lane.first == 0 && at == provided_.size()) {
+      if (!settled_ && lane.first == 0) {
         provided_.push_back({slot.name, slot.type, nullptr, slot.by_row});
       }
       if (at >= provided_.size() || slot.name != provided_[at].name ||
           FieldTraits<Tensor>::rows(pass.results[at]) != lane.count) {
-        throw Error("the network must provide field '" + std::string(slot.name) +
-                        "' in all lanes or none, as a tensor with one value per row; remove "
-                        "`lanes` from [pipeline]",
-                    Fault::configuration);
+        throw differs(slot.name);
       }
     }
+    if (pass.results.size() < provided_.size()) {
+      throw differs(provided_[pass.results.size()].name);
+    }
+    for (const Tensor& buffer : network_.buffers) pass.buffers.push_back(buffer.clone());
     return pass;
+  }
+
+  [[nodiscard]] Error differs(std::string_view field) const {
+    return error("provides field '" + std::string(field) +
+                 "' in some lanes only, or not as a tensor with one value per row; provide it in "
+                 "all of them");
+  }
+
+  /// In the backward pass, where a message would otherwise name the optimizer.
+  [[nodiscard]] Pass compute_again(const LaneRows& lane) {
+    const std::string place =
+        "stage '" + std::string(context_.stage()) + "', computing a lane again: ";
+    try {
+      Pass pass = compute(lane);
+      if (!context_.dropped()) return pass;
+    } catch (const Error& failed) {
+      throw Error(place + failed.what(), failed.fault());
+    }
+    throw Error(place + "it drops the batch, which it did not do before: " + context_.drop_reason(),
+                Fault::data);
   }
 
   /// Of the pass's ends; undefined if the results do not depend on them.
@@ -308,19 +345,32 @@ class LaneBatch final : public torch::CustomClassHolder {
     }
   }
 
-  /// The lane's part of the mean change over rows; 0 for an infinity that stays. Undefined for
-  /// integers, such as counts of batches: they keep the values from the last lane.
-  [[nodiscard]] Tensors changes_by(const LaneRows& lane) const {
+  /// The lane's part of mean_over_rows(): the buffers in proportion to its rows, then whether it
+  /// changed them. Undefined for integers, such as counts of batches.
+  [[nodiscard]] Tensors parts_of_buffers(const LaneRows& lane) const {
     const double share = static_cast<double>(lane.count) /
                          static_cast<double>(lanes_.back().first + lanes_.back().count);
-    Tensors changes(network_.buffers.size());
-    for (std::size_t at = 0; at < changes.size(); ++at) {
+    const std::size_t count = network_.buffers.size();
+    Tensors parts(2 * count);
+    for (std::size_t at = 0; at < count; ++at) {
       const Tensor& buffer = network_.buffers[at];
-      const Tensor& before = network_.buffers_before[at];
       if (!buffer.is_floating_point()) continue;
-      changes[at] = (buffer - before).masked_fill(buffer == before, 0) * share;
+      parts[at] = buffer * share;
+      parts[count + at] = (buffer != network_.buffers_before[at]).to(torch::kInt64);
     }
-    return changes;
+    return parts;
+  }
+
+  /// The buffers after the batch: elements that no lane changed as they were, and undefined ones
+  /// for integers, which keep the values from the last lane.
+  [[nodiscard]] Tensors mean_over_rows(Tensors sums) const {
+    const std::size_t count = network_.buffers.size();
+    for (std::size_t at = 0; at < count; ++at) {
+      if (!sums[at].defined()) continue;
+      sums[at] = at::where(sums[count + at] == 0, network_.buffers_before[at], sums[at]);
+    }
+    sums.resize(count);
+    return sums;
   }
 
   LaneNetwork network_;
@@ -331,6 +381,7 @@ class LaneBatch final : public torch::CustomClassHolder {
   Tensors ends_;
   std::vector<Packet::Slot> provided_;
   std::vector<Pass> passes_;  // by lane; empty ones are computed again
+  bool settled_ = false;      // provided_ has all fields
 };
 
 /// The node of the graph outside: what the lanes provide, for all rows, with gradients to the
@@ -366,10 +417,18 @@ struct LanesFunction : torch::autograd::Function<LanesFunction> {
 /// Computes a training batch in as many lanes as the run has, and sets the fields that the network
 /// provides. A batch of a single lane is an ordinary one.
 inline void compute_in_lanes(Packet& packet, LaneNetwork network, Context& context) {
-  std::int64_t rows = 0;
+  std::int64_t rows = -1;
   for (const Packet::Slot& slot : packet.slots()) {
     if (!network.reads_field(slot.name) || slot.type->rows == nullptr) continue;
-    rows = std::max(rows, slot.type->rows(slot.value.get()));
+    const std::int64_t count = slot.type->rows(slot.value.get());
+    if (rows >= 0 && count >= 0 && count != rows) {
+      throw Error("field '" + std::string(slot.name) + "' has " + std::to_string(count) +
+                      " rows and a field before it " + std::to_string(rows) + ", so that stage '" +
+                      std::string(context.stage()) +
+                      "' cannot compute in lanes; remove `lanes` from [pipeline]",
+                  Fault::configuration);
+    }
+    rows = std::max(rows, count);
   }
   std::vector<LaneRows> lanes = lanes_of(packet, rows, context.lanes().count);
   if (lanes.size() < 2) {
