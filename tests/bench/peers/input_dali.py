@@ -3,24 +3,13 @@
     python input_dali.py FOLDER [--threads 2] [--batch 96] [--images 2880]
 """
 
-import argparse
-import time
-
 from nvidia.dali import fn, pipeline_def, types
 
-from pictures import SIDE, files_of
+from pictures import SIDE, measure
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--batch", type=int, default=96)
-    parser.add_argument("--images", type=int, default=2880)
-    options = parser.parse_args()
-    files = files_of(options.folder, options.images)
-
-    @pipeline_def(batch_size=options.batch, num_threads=options.threads, device_id=None)
+def batches_of(files, threads, size):
+    @pipeline_def(batch_size=size, num_threads=threads, device_id=None)
     def pictures():
         def between(least, most, **shape):
             return fn.random.uniform(range=[least, most], **shape)
@@ -40,13 +29,8 @@ def main():
 
     pipeline = pictures()
     pipeline.build()
-    pipeline.run()
-    batches = len(files) // options.batch - 1
-    start = time.perf_counter()
-    for _ in range(batches):
-        pipeline.run()
-    print(f"input images_per_second={batches * options.batch / (time.perf_counter() - start):.0f} "
-          f"threads={options.threads} batch={options.batch}")
+    for _ in range(len(files) // size):
+        yield pipeline.run()[0]
 
 
-main()
+measure(__doc__, batches_of)
