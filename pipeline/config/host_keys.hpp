@@ -96,7 +96,7 @@ class HostTable {
   /// name".
   void default_is(std::string text) { defaults_[keys().back().name] = std::move(text); }
   /// The key just declared is a comment in the resolved text if it has its default, so that runs
-  /// from before the key existed have the same text.
+  /// from before the key existed have the same keys.
   void default_is_comment() { commented_.insert(keys().back().name); }
 
   [[nodiscard]] const std::string& name() const { return name_; }

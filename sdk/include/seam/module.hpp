@@ -150,8 +150,8 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
   /// right mode, the generator is seeded for this packet, and autocast is on with bfloat16.
   /// In training with `lanes`, it is called for each lane of the batch, on a packet with the lane's
   /// rows of the declared fields, and with LaneMemory::recompute again for the gradient: what it
-  /// does must depend on nothing but the packet, the module and the context, and it must not record
-  /// metrics.
+  /// does must depend on nothing but the packet, the module and the context, and it must neither
+  /// record metrics nor write into a tensor that it reads.
   virtual void forward(M& net, Packet& packet, Context& context) = 0;
 
   /// Name patterns of weights that a file may contain although this network does not have them,
