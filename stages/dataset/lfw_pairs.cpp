@@ -204,11 +204,9 @@ void LfwPairs::begin(Context& context) {
   next_ = 0;
 }
 
-More LfwPairs::produce(Emitter& emitter, Context& context) {
-  const auto world = static_cast<std::size_t>(std::max(context.world(), 1));
-  const std::size_t at = next_ * world + static_cast<std::size_t>(context.rank());
-  if (at >= 2 * order_.size()) return More::no;
-  ++next_;
+More LfwPairs::produce(Emitter& emitter, Context& /*context*/) {
+  if (next_ >= 2 * order_.size()) return More::no;
+  const std::size_t at = next_++;
   const LfwPair& pair = pairs_[order_[at / 2]];
   const LfwImage& image = at % 2 == 0 ? pair.first : pair.second;
   Packet packet(Origin{list_name_, pair.line, image.path()});

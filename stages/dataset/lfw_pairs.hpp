@@ -89,7 +89,7 @@ class LfwPairs final : public Source, public ServedItems {
   std::vector<LfwPair> pairs_;  // those served, in the order of the list
   Names people_;                // of those
   std::vector<std::size_t> order_;
-  std::size_t next_ = 0;  // packet of this rank
+  std::size_t next_ = 0;
 };
 
 }  // namespace seam::stages

@@ -46,11 +46,9 @@ void ListedPictures::begin(Context& /*context*/) {
   next_ = 0;
 }
 
-More ListedPictures::produce(Emitter& emitter, Context& context) {
-  const auto world = static_cast<std::size_t>(std::max(context.world(), 1));
-  const std::size_t at = next_ * world + static_cast<std::size_t>(context.rank());
-  if (at >= served_.size()) return More::no;
-  ++next_;
+More ListedPictures::produce(Emitter& emitter, Context& /*context*/) {
+  if (next_ >= served_.size()) return More::no;
+  const std::size_t at = next_++;
   const PictureRow& row = rows_[served_[at]];
   Packet packet(Origin{row.list ? row.list : list_, row.line, row.name});
   packet.set(field::path, row.path);

@@ -160,11 +160,9 @@ Image Mnist::picture(std::size_t row) const {
   return image;
 }
 
-More Mnist::produce(Emitter& emitter, Context& context) {
-  const auto world = static_cast<std::size_t>(std::max(context.world(), 1));
-  const std::size_t at = next_ * world + static_cast<std::size_t>(context.rank());
-  if (at >= order_.size()) return More::no;
-  ++next_;
+More Mnist::produce(Emitter& emitter, Context& /*context*/) {
+  if (next_ >= order_.size()) return More::no;
+  const std::size_t at = next_++;
   const std::size_t row = order_[at];
   const std::uint8_t label = labels_[row];
   Packet packet(Origin{file_, 0, "picture " + std::to_string(row)});

@@ -212,10 +212,9 @@ void Embedded::begin(Context& /*context*/) {
   next_ = 0;
 }
 
-More Embedded::produce(Emitter& emitter, Context& context) {
+More Embedded::produce(Emitter& emitter, Context& /*context*/) {
   const auto size = static_cast<std::size_t>(size_);
-  const auto world = static_cast<std::size_t>(std::max(context.world(), 1));
-  const std::size_t first = (next_ * world + static_cast<std::size_t>(context.rank())) * size;
+  const std::size_t first = next_ * size;
   if (first >= rows_.size()) return More::no;
   ++next_;
   const std::size_t count = std::min(size, rows_.size() - first);

@@ -54,7 +54,7 @@ class Embedded final : public Source {
   std::vector<File> files_;
   std::vector<Row> rows_;
   std::int64_t dimensions_ = 0;
-  std::size_t next_ = 0;  // batch of this rank
+  std::size_t next_ = 0;
 };
 
 }  // namespace seam::stages

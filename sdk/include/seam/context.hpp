@@ -30,6 +30,8 @@ inline constexpr std::string_view recall_at = "r@";
 
 }  // namespace metric_name
 
+class Ranks;  // <seam/ranks.hpp>
+
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 
 /// The host's services for stages. Implementations must allow calls from many threads.
@@ -59,6 +61,9 @@ enum class LaneMemory : std::uint8_t {
 struct Lanes {
   std::int64_t count = 1;
   LaneMemory memory = LaneMemory::keep;  ///< results do not depend on it
+  /// The processes that share out the lanes, which results do not depend on either; null: this one
+  /// computes all. Outlives the run.
+  Ranks* ranks = nullptr;
 
   friend bool operator==(const Lanes&, const Lanes&) = default;
 };
@@ -72,8 +77,6 @@ struct RunState {
   bool training = false;
   std::int64_t trainings = 0;  ///< number of training flows that ended before
   int compute_threads = 1;
-  int rank = 0;
-  int world = 1;
   std::string device = "cpu";  ///< device of the tensors in LibTorch's notation: "cpu", "cuda:0"
   Precision precision = Precision::float32;
   bool deterministic = true;  ///< only deterministic operations
@@ -102,13 +105,6 @@ class SEAM_EXPORT Context {
   [[nodiscard]] std::string_view flow() const { return run_->flow; }
   /// Threads that a stage on the compute thread may use for its own loops.
   [[nodiscard]] int compute_threads() const { return run_->compute_threads; }
-  /// Number of this process, from 0, among the world() processes of the run. Only sources use them:
-  /// of the packets that a single process would emit, numbered from 0, a source emits those whose
-  /// number modulo world() is rank(), so that each packet comes from exactly one process. The
-  /// content of a packet (`index`, the line of its origin) must not depend on either. `seam run` is
-  /// one process: 0 of 1.
-  [[nodiscard]] int rank() const { return run_->rank; }
-  [[nodiscard]] int world() const { return run_->world; }
   /// The device of tensors in LibTorch's notation: "cpu", "cuda:0". device_of() in tensor.hpp
   /// converts it to a torch::Device.
   [[nodiscard]] const std::string& device() const { return run_->device; }

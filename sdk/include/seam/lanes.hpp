@@ -12,14 +12,14 @@
 /// memory limited setup", 2021 (GradCache).
 ///
 /// The results of a lane depend on its own rows alone, and sums on the lanes' numbers, so that
-/// lanes may be computed anywhere.
+/// lanes may be computed anywhere: ranks (<seam/ranks.hpp>) compute neighbouring lanes each, and
+/// exchange results, buffers and gradients. Everything outside the lanes, each of them computes.
 #pragma once
 
 #include <torch/autograd.h>
 #include <torch/types.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -30,25 +30,11 @@
 #include <vector>
 
 #include "seam/declaration.hpp"
+#include "seam/lane_bytes.hpp"
+#include "seam/lane_sharing.hpp"
 #include "seam/tensor.hpp"
 
 namespace seam::detail {
-
-using Tensors = std::vector<Tensor>;
-
-/// terms(first) + ... + terms(first + count - 1), each a list of tensors, computed in this order
-/// and added in a binary tree: ((0 + 1) + (2 + 3)) + (4 + 5). Undefined tensors are zeros.
-template <class Terms>
-[[nodiscard]] Tensors tree_sum(std::size_t count, const Terms& terms, std::size_t first = 0) {
-  if (count == 1) return terms(first);
-  const std::size_t left = std::bit_ceil(count) / 2;
-  Tensors sum = tree_sum(left, terms, first);
-  const Tensors right = tree_sum(count - left, terms, first + left);
-  for (std::size_t at = 0; at < sum.size(); ++at) {
-    if (right[at].defined()) sum[at] = sum[at].defined() ? sum[at] + right[at] : right[at];
-  }
-  return sum;
-}
 
 /// Some rows of a batch.
 struct LaneRows {
@@ -138,6 +124,7 @@ class LaneBatch final : public torch::CustomClassHolder {
       : network_(std::move(network)),
         lanes_(std::move(lanes)),
         context_(context.in_lane()),
+        sharing_(lanes_.size(), context.lanes().ranks),
         whole_(packet.origin()),
         used_(network_.weights),
         ends_(network_.weights),
@@ -162,57 +149,107 @@ class LaneBatch final : public torch::CustomClassHolder {
   /// gradient. Nothing if the network drops the packet.
   [[nodiscard]] std::pair<Tensors, Tensors> forward() {
     const std::vector<std::uint64_t> versions = versions_of_used();
-    std::vector<Tensors> rows;  // by provided field, of each lane
+    std::vector<Tensors> results(lanes_.size());  // of each lane
     std::vector<bool> has_gradient;
-    Tensors buffers = tree_sum(lanes_.size(), [&](std::size_t lane) {
+    std::vector<Tensors> sums;                  // of parts_of_buffers()
+    Tensors integers(network_.buffers.size());  // from the last lane, if another rank computes it
+
+    const auto compute_lane = [&](std::size_t lane) {
       if (context_.dropped()) return Tensors(2 * network_.buffers.size());
       Pass pass = compute(lanes_[lane]);
-      rows.resize(provided_.size());
       has_gradient.resize(provided_.size());
       for (std::size_t at = 0; at < pass.results.size(); ++at) {
-        rows[at].push_back(pass.results[at].detach());
+        results[lane].push_back(pass.results[at].detach());
         has_gradient[at] = has_gradient[at] || pass.results[at].requires_grad();
       }
       if (context_.lanes().memory == LaneMemory::keep) passes_[lane] = std::move(pass);
       return parts_of_buffers(lanes_[lane]);
-    });
-    if (context_.dropped()) return {};
-    settled_ = true;
-    if (versions_of_used() != versions) {
+    };
+    const auto compute_own = [&] {
+      sums = sharing_.own_sums(compute_lane);
+      if (context_.dropped()) return;
+      settled_ = true;
+      if (versions_of_used() == versions) return;
       throw error(
           "writes into a tensor that it reads, which would change the lane when it is "
           "computed again; set a new tensor instead");
+    };
+    const auto write = [&](ByteWriter& bytes) {
+      bytes.number(static_cast<std::int64_t>(provided_.size()));
+      for (std::size_t at = 0; at < provided_.size(); ++at) {
+        bytes.text(provided_[at].name);
+        bytes.number(has_gradient[at] ? 1 : 0);
+      }
+      sharing_.write_own(bytes, results, sums);
+      for (const Tensor& buffer : network_.buffers) {
+        bytes.tensor(buffer.is_floating_point() ? Tensor() : buffer);
+      }
+    };
+    const auto read = [&](ByteReader& bytes, std::size_t rank) {
+      const auto count = static_cast<std::size_t>(bytes.number());
+      for (std::size_t at = 0; at < std::max(count, provided_.size()); ++at) {
+        const std::string_view name = at < count ? bytes.text() : std::string_view();
+        if (at >= provided_.size() || name != provided_[at].name) throw differs(name);
+        has_gradient[at] = bytes.number() != 0 || has_gradient[at];
+      }
+      const torch::Device device = device_of(context_);
+      sharing_.read(bytes, rank, device, results, count, sums, 2 * network_.buffers.size());
+      for (Tensor& integer : integers) {
+        const Tensor value = bytes.tensor(device);
+        if (rank == sharing_.rank_of_last_lane()) integer = value;
+      }
+    };
+    Tensors same = used_;
+    same.insert(same.end(), network_.buffers_before.begin(), network_.buffers_before.end());
+    sharing_.share("forward pass of " + batch_text(same), context_, compute_own, write, read);
+    if (context_.dropped()) return {};
+    set_buffers(mean_over_rows(sharing_.sum(std::move(sums))));
+    set_buffers(integers);
+    std::pair<Tensors, Tensors> joined_results;
+    for (std::size_t at = 0; at < provided_.size(); ++at) {
+      Tensors rows;
+      for (const Tensors& of_lane : results) rows.push_back(of_lane[at]);
+      joined_results.first.push_back(at::cat(rows));
+      if (!has_gradient[at]) joined_results.second.push_back(joined_results.first.back());
     }
-    set_buffers(mean_over_rows(buffers));
-    std::pair<Tensors, Tensors> results;
-    for (std::size_t at = 0; at < rows.size(); ++at) {
-      results.first.push_back(at::cat(rows[at]));
-      if (!has_gradient[at]) results.second.push_back(results.first.back());
-    }
-    return results;
+    return joined_results;
   }
 
   /// Of ends(), from those of the results, any of which may be undefined.
   [[nodiscard]] Tensors gradients(const Tensors& of_results) {
     Tensors buffers_after;
     for (const Tensor& buffer : network_.buffers) buffers_after.push_back(buffer.clone());
-    const std::size_t weights = network_.weights.size();
-    std::vector<Tensors> of_inputs(ends_.size() - weights);  // of each lane
-    Tensors all = tree_sum(lanes_.size(), [&](std::size_t lane) {
+    const auto weights = static_cast<std::ptrdiff_t>(network_.weights.size());
+    const std::size_t inputs = ends_.size() - network_.weights.size();
+    std::vector<Tensors> of_inputs(lanes_.size());  // of each lane
+    std::vector<Tensors> sums;                      // of the weights
+
+    const auto compute_lane = [&](std::size_t lane) {
       // Also computed again if an earlier backward pass has used the graph.
       Pass pass = std::exchange(passes_[lane], {});
       if (pass.results.empty()) pass = compute_again(lanes_[lane]);
       set_buffers(pass.buffers);
       Tensors found = gradients_in(pass, lanes_[lane], of_results);
-      for (std::size_t input = 0; input < of_inputs.size(); ++input) {
-        of_inputs[input].push_back(found[weights + input]);
-      }
-      found.resize(weights);
+      of_inputs[lane].assign(found.begin() + weights, found.end());
+      found.resize(network_.weights.size());
       return found;
-    });
-    set_buffers(buffers_after);
-    for (std::size_t input = 0; input < of_inputs.size(); ++input) {
-      all.push_back(joined(of_inputs[input], ends_[weights + input]));
+    };
+    const auto compute_own = [&] {
+      sums = sharing_.own_sums(compute_lane);
+      set_buffers(buffers_after);
+    };
+    const auto write = [&](ByteWriter& bytes) { sharing_.write_own(bytes, of_inputs, sums); };
+    const auto read = [&](ByteReader& bytes, std::size_t rank) {
+      sharing_.read(bytes, rank, device_of(context_), of_inputs, inputs, sums,
+                    network_.weights.size());
+    };
+    sharing_.share("backward pass of " + batch_text(of_results), context_, compute_own, write,
+                   read);
+    Tensors all = sharing_.sum(std::move(sums));
+    for (std::size_t input = 0; input < inputs; ++input) {
+      Tensors of_lanes;
+      for (const Tensors& of_lane : of_inputs) of_lanes.push_back(of_lane[input]);
+      all.push_back(joined(of_lanes, ends_[network_.weights.size() + input]));
     }
     return all;
   }
@@ -232,6 +269,17 @@ class LaneBatch final : public torch::CustomClassHolder {
     Tensors results;  ///< of provided()
     Tensors buffers;  ///< copies, as the lane has changed them: its graph may use them
   };
+
+  /// What must be the same on all ranks, in words.
+  [[nodiscard]] std::string batch_text(const Tensors& same) const {
+    if (!sharing_.has_others()) return {};
+    Checksum checksum;
+    for (const Tensor& tensor : same) checksum.add(tensor);
+    return "stage '" + std::string(context_.stage()) + "', packet " +
+           std::to_string(whole_.sequence()) + " with " +
+           std::to_string(lanes_.back().first + lanes_.back().count) + " rows, checksum " +
+           checksum.text();
+  }
 
   [[nodiscard]] Error error(const std::string& problem) const {
     return Error("stage '" + std::string(context_.stage()) + "' cannot compute in lanes: it " +
@@ -275,7 +323,7 @@ class LaneBatch final : public torch::CustomClassHolder {
       if (std::ranges::any_of(before.slots(), same)) continue;
       const std::size_t at = pass.results.size();
       pass.results.push_back(tensor_in(slot));
-      if (!settled_ && lane.first == 0) {
+      if (!settled_ && lane.first == lanes_[sharing_.first_own_lane()].first) {
         provided_.push_back({slot.name, slot.type, nullptr, slot.by_row});
       }
       if (at >= provided_.size() || slot.name != provided_[at].name ||
@@ -376,7 +424,8 @@ class LaneBatch final : public torch::CustomClassHolder {
   LaneNetwork network_;
   std::vector<LaneRows> lanes_;
   Context context_;  // also for the backward pass
-  Packet whole_;     // the fields that the network reads
+  LaneSharing sharing_;
+  Packet whole_;  // the fields that the network reads
   Tensors used_;
   Tensors ends_;
   std::vector<Packet::Slot> provided_;

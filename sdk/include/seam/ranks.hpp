@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The processes that compute one run together (seam::Ranks). Each of them does all of the work,
+/// except for the lanes of networks that are another rank's (<seam/lanes.hpp>).
+///
+///     rank 0:  what, bytes ─┐
+///     rank 1:  what, bytes ─┼─► do all say the same? ─► the bytes of all ranks, on each of them
+///     rank 2:  what, bytes ─┘                └──► an error that names the rank, on each of them
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seam/error.hpp"
+#include "seam/export.hpp"
+
+namespace seam {
+
+/// One rank's end of the connection. Calls may come from any thread, but not from two at once.
+class SEAM_EXPORT Ranks {
+ public:
+  virtual ~Ranks();
+  Ranks() = default;
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+  Ranks(Ranks&&) = delete;
+  Ranks& operator=(Ranks&&) = delete;
+
+  /// From 0, below world().
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int world() const = 0;
+
+  /// The bytes of all ranks, in their order. `what` names the exchange, and says in words what must
+  /// be the same on all ranks. Throws seam::Error, on all ranks alike, if a rank failed (with the
+  /// cause that it gave) or does something else; the ranks have parted then.
+  [[nodiscard]] std::vector<std::string> all_gather(const std::string& what,
+                                                    std::string_view bytes);
+
+  /// Tells the other ranks that this one fails, so that their next exchange does. Returns whether
+  /// all of them know: if not, they are busy, and the caller ends the job by abort(). Nothing to do
+  /// for a rank whose last exchange has failed.
+  [[nodiscard]] bool fail(const Error& error) noexcept;
+
+  /// Whether an exchange has failed on all ranks alike.
+  [[nodiscard]] bool parted() const { return parted_; }
+
+  /// Ends the processes of all ranks at once, without destructors.
+  [[noreturn]] virtual void abort(int exit_code) = 0;
+
+ protected:
+  /// The bytes of all ranks. Throws seam::Error (data) if they are not there in time.
+  [[nodiscard]] virtual std::vector<std::string> exchange(std::string_view bytes,
+                                                          std::chrono::milliseconds patience) = 0;
+
+ private:
+  std::uint64_t calls_ = 0;
+  bool parted_ = false;
+};
+
+}  // namespace seam

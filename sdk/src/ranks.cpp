@@ -1,0 +1,62 @@
+#include "seam/ranks.hpp"
+
+#include <algorithm>
+#include <exception>
+
+namespace seam {
+namespace {
+
+/// Longer than a slow disk needs for a checkpoint, which the first rank writes while others wait.
+constexpr std::chrono::minutes patience{10};
+/// What a rank that fails waits for others that are about to exchange something.
+constexpr std::chrono::seconds patience_of_failing{10};
+
+/// The first byte of a word; the second one of a failure is its fault.
+constexpr char going_on = 'g';
+constexpr char failing = 'f';
+
+std::string rank_text(std::size_t rank) {
+  return "rank " + std::to_string(rank);
+}
+
+}  // namespace
+
+Ranks::~Ranks() = default;
+
+std::vector<std::string> Ranks::all_gather(const std::string& what, std::string_view bytes) {
+  if (parted_) throw Error("the ranks have parted", Fault::internal);
+  const std::string here = "exchange " + std::to_string(++calls_) + ", " + what;
+  const std::vector<std::string> words = exchange(going_on + here, patience);
+  for (std::size_t rank = 0; rank < words.size(); ++rank) {
+    const std::string& word = words[rank];
+    if (word.size() < 2 || word[0] != failing) continue;
+    parted_ = true;
+    throw Error(rank_text(rank) + " failed: " + word.substr(2), static_cast<Fault>(word[1] - '0'));
+  }
+  const auto differs =
+      std::ranges::find_if(words, [&](const std::string& word) { return word != words.front(); });
+  if (differs != words.end()) {
+    parted_ = true;
+    throw Error("the ranks do not compute the same: rank 0 is at " + words.front().substr(1) +
+                    "; " + rank_text(static_cast<std::size_t>(differs - words.begin())) +
+                    " is at " + differs->substr(std::min<std::size_t>(differs->size(), 1)) +
+                    "; all ranks need the same files, and processors of one type",
+                Fault::data);
+  }
+  return exchange(bytes, patience);
+}
+
+bool Ranks::fail(const Error& error) noexcept {
+  if (parted_) return true;
+  try {
+    std::string word{failing};
+    word += static_cast<char>('0' + static_cast<int>(error.fault()));
+    (void)exchange(word + error.full_message(), patience_of_failing);
+    parted_ = true;
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+}  // namespace seam

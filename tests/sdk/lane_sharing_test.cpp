@@ -1,0 +1,340 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/pimpl.h>
+#include <torch/types.h>
+#include <seam/lane_sharing.hpp>
+#include <seam/module.hpp>
+#include <seam/refusal_testing.hpp>
+#include <seam/testing.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/sdk/thread_ranks.hpp"
+
+namespace seam {
+namespace lane_sharing_test {
+
+using detail::SharedTree;
+using detail::Tensors;
+using detail::tree_sum;
+using seam::testing::Harness;
+using seam::testing::ThreadRanks;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+inline constexpr Field<Tensor> maps{"maps", "f32[N,4,4,4]"};
+inline constexpr Field<Tensor> longest{"longest", "i64[N]"};
+
+/// A feature map in channels-last order, by a convolution with batch normalisation and a buffer
+/// that depends on its last rows.
+class TrunkImpl : public torch::nn::Module {
+ public:
+  TrunkImpl()
+      : conv(register_module("conv",
+                             torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 4, 3).padding(1)))),
+        norm(register_module("norm", torch::nn::BatchNorm2d(4))),
+        brightest(register_buffer("brightest", torch::zeros({}, torch::kInt64))) {}
+
+  Tensor forward(const Tensor& images) {
+    brightest.copy_(images.flatten().argmax());
+    return norm(conv(images)).relu();
+  }
+
+  torch::nn::Conv2d conv;
+  torch::nn::BatchNorm2d norm;
+  Tensor brightest;
+};
+TORCH_MODULE(Trunk);
+
+/// images ──► maps
+class TrunkStage final : public ModuleStage<Trunk> {
+ public:
+  void declare(Declaration& d) override {
+    d.doc("A trunk.");
+    d.needs(field::images);
+    d.provides(maps);
+    declare_module(d);
+  }
+  using ModuleStage::net;
+  std::function<void(Packet& packet, Context& context)> before_net;
+  int passes = 0;
+
+ private:
+  [[nodiscard]] Trunk make() const override { return {}; }
+  void forward(Trunk& net, Packet& packet, Context& context) override {
+    ++passes;
+    if (before_net) before_net(packet, context);
+    if (!context.dropped()) packet.set(maps, net->forward(packet.get(field::images)));
+  }
+};
+
+class HeadImpl : public torch::nn::Module {
+ public:
+  HeadImpl()
+      : dropout(register_module("dropout", torch::nn::Dropout(0.5))),
+        fc(register_module("fc", torch::nn::Linear(64, 5))) {}
+  Tensor forward(const Tensor& x) { return fc(dropout(x.flatten(1))); }
+  torch::nn::Dropout dropout;
+  torch::nn::Linear fc;
+};
+TORCH_MODULE(Head);
+
+/// maps ──► embedding, longest
+class HeadStage final : public ModuleStage<Head> {
+ public:
+  void declare(Declaration& d) override {
+    d.doc("A head.");
+    d.needs(maps);
+    d.provides(field::embedding).contract("f32[N,5]");
+    d.provides(longest);
+    declare_module(d);
+  }
+  using ModuleStage::net;
+
+ private:
+  [[nodiscard]] Head make() const override { return {}; }
+  void forward(Head& net, Packet& packet, Context& /*context*/) override {
+    const Tensor made = net->forward(packet.get(maps));
+    packet.set(field::embedding, made);
+    packet.set(longest, made.argmax(1));
+  }
+};
+
+Packet batch(std::int64_t rows, float offset = 0) {
+  Packet packet;
+  packet.set(field::images, (torch::arange(rows * 3 * 4 * 4).to(torch::kFloat32) * 0.37 + offset)
+                                .view({rows, 3, 4, 4})
+                                .sin());
+  return packet;
+}
+
+/// Weights, gradients, buffers and outputs by name.
+using Numbers = std::map<std::string, Tensor>;
+
+template <class Stage>
+void add(Numbers& numbers, const std::string& prefix, Stage& stage) {
+  for (const auto& [name, tensor] : detail::named_state(*stage.net())) {
+    numbers[prefix + name] = tensor.detach().clone();
+    numbers[prefix + name + ".gradient"] =
+        tensor.grad().defined() ? tensor.grad().clone() : Tensor();
+  }
+}
+
+/// A trunk and a head, as one rank sees them.
+struct Trial {
+  explicit Trial(const Lanes& lanes)
+      : owned_trunk(std::make_unique<TrunkStage>()),
+        owned_head(std::make_unique<HeadStage>()),
+        trunk(owned_trunk.get()),
+        head(owned_head.get()),
+        first("trunk", std::move(owned_trunk)),
+        second("head", std::move(owned_head)) {
+    first.seed(3).compute_threads(1).training(true).lanes(lanes);
+    second.seed(3).compute_threads(1).training(true).lanes(lanes);
+  }
+  std::unique_ptr<TrunkStage> owned_trunk;
+  std::unique_ptr<HeadStage> owned_head;
+  TrunkStage* trunk;
+  HeadStage* head;
+  Harness first;
+  Harness second;
+
+  Packet run(const Packet& packet) {
+    first.forget();
+    second.forget();
+    first.push(packet);
+    EXPECT_THAT(first.errors(), IsEmpty());
+    second.push(first.outputs().at(0));
+    EXPECT_THAT(second.errors(), IsEmpty());
+    return second.outputs().at(0);
+  }
+  /// One step, with a loss in which each row depends on all others.
+  Numbers step(const Packet& packet) {
+    const Packet made = run(packet);
+    const Tensor& embedding = made.get(field::embedding);
+    embedding.matmul(embedding.t()).sub(1).square().mean().backward();
+    trunk->batch_accepted();
+    head->batch_accepted();
+    Numbers numbers{{"maps", made.get(maps).detach()},
+                    {"embedding", embedding.detach()},
+                    {"longest", made.get(longest)}};
+    add(numbers, "trunk.", *trunk);
+    add(numbers, "head.", *head);
+    return numbers;
+  }
+};
+
+::testing::AssertionResult equal(const Numbers& a, const Numbers& b) {
+  if (a.size() != b.size()) return ::testing::AssertionFailure() << a.size() << "!=" << b.size();
+  for (const auto& [name, x] : a) {
+    const Tensor& y = b.at(name);
+    if (x.defined() != y.defined()) return ::testing::AssertionFailure() << name << " is undefined";
+    if (!x.defined()) continue;
+    if (!torch::equal(x, y) || x.strides() != y.strides()) {
+      return ::testing::AssertionFailure() << name << " differs:\n" << x << "\nand\n" << y;
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+/// Three steps with batches of 22, 3 and 15 rows.
+Numbers three_steps(Lanes lanes, Ranks* ranks) {
+  lanes.ranks = ranks;
+  Trial trial(lanes);
+  Numbers numbers = trial.step(batch(22));
+  for (auto& [name, tensor] : trial.step(batch(3, 1))) numbers["second." + name] = tensor;
+  for (auto& [name, tensor] : trial.step(batch(15, 2))) numbers["third." + name] = tensor;
+  return numbers;
+}
+
+TEST(SharedTree, PartsAreAsLargeAsRanksAllow) {
+  const auto parts = [](std::size_t count, std::size_t world) {
+    std::vector<std::vector<std::size_t>> all;
+    const SharedTree tree(count, world);
+    for (const SharedTree::Part& part : tree.parts()) {
+      all.push_back({part.first, part.count, part.rank});
+    }
+    return all;
+  };
+  using P = std::vector<std::size_t>;
+  EXPECT_THAT(parts(7, 1), ElementsAre(P{0, 7, 0}));
+  EXPECT_THAT(parts(8, 2), ElementsAre(P{0, 4, 0}, P{4, 4, 1}));
+  EXPECT_THAT(parts(4, 4), ElementsAre(P{0, 1, 0}, P{1, 1, 1}, P{2, 1, 2}, P{3, 1, 3}));
+  EXPECT_THAT(parts(6, 2), ElementsAre(P{0, 2, 0}, P{2, 1, 0}, P{3, 1, 1}, P{4, 2, 1}));
+  EXPECT_THAT(parts(5, 3), ElementsAre(P{0, 1, 0}, P{1, 1, 1}, P{2, 1, 1}, P{3, 1, 2}, P{4, 1, 2}));
+}
+
+TEST(SharedTree, AddsAsTheTreeDoes) {
+  const auto term = [](std::size_t at) {
+    return Tensors{torch::tensor(std::pow(7.F, static_cast<float>(at)) + 0.1F),
+                   at == 2 ? torch::ones({}) : Tensor()};
+  };
+  for (std::size_t count = 1; count <= 9; ++count) {
+    const Tensors expected = tree_sum(count, term);
+    for (std::size_t world = 1; world <= count; ++world) {
+      const SharedTree tree(count, world);
+      std::vector<Tensors> sums;
+      for (const SharedTree::Part& part : tree.parts()) {
+        sums.push_back(tree_sum(part.count, term, part.first));
+      }
+      const Tensors sum = tree.sum(sums);
+      EXPECT_TRUE(torch::equal(sum[0], expected[0])) << count << " by " << world;
+      EXPECT_EQ(sum[1].defined(), count > 2);
+    }
+  }
+}
+
+TEST(LaneSharing, RanksGiveTheBytesOfOneProcess) {
+  for (const LaneMemory memory : {LaneMemory::keep, LaneMemory::recompute}) {
+    for (const std::int64_t lanes : {4, 6, 7}) {
+      const Numbers expected = three_steps({lanes, memory}, nullptr);
+      for (const int world : {1, 2, 3, 4}) {
+        ThreadRanks ranks(world);
+        std::vector<Numbers> found(static_cast<std::size_t>(world));
+        ranks.run([&](Ranks& own) {
+          found[static_cast<std::size_t>(own.rank())] = three_steps({lanes, memory}, &own);
+        });
+        for (const Numbers& of_rank : found) {
+          EXPECT_TRUE(equal(of_rank, expected)) << lanes << " lanes, " << world << " ranks";
+        }
+        EXPECT_GT(ranks.bytes_sent(), 0U);
+      }
+    }
+  }
+  EXPECT_FALSE(equal(three_steps({4}, nullptr), three_steps({6}, nullptr)))
+      << "the comparison compares nothing";
+}
+
+TEST(LaneSharing, EachRankComputesItsOwnLanesOnly) {
+  ThreadRanks ranks(3);
+  std::vector<int> passes(3);
+  ranks.run([&](Ranks& own) {
+    Trial trial({4, LaneMemory::recompute, &own});
+    (void)trial.step(batch(8));
+    passes[static_cast<std::size_t>(own.rank())] = trial.trunk->passes;
+  });
+  EXPECT_THAT(passes, ElementsAre(2, 2, 4));
+}
+
+TEST(LaneSharing, TheFirstLaneThatFailsOrDropsTheBatchDoesSoOnAllRanks) {
+  const Numbers expected = three_steps({4}, nullptr);
+  for (const bool drops : {false, true}) {
+    ThreadRanks ranks(2);
+    ranks.run([&](Ranks& own) {
+      Trial trial({4, LaneMemory::keep, &own});
+      trial.trunk->before_net = [&](Packet& /*packet*/, Context& context) {
+        if (own.rank() == 0 || trial.trunk->passes != 2) return;
+        if (drops) return context.drop("too dark");
+        throw Error("the lane fails", Fault::configuration);
+      };
+      trial.first.push(batch(22));
+      if (drops) {
+        ASSERT_THAT(trial.first.drops(), SizeIs(1));
+        EXPECT_EQ(trial.first.drops()[0].reason, "too dark");
+      } else {
+        ASSERT_THAT(trial.first.errors(), SizeIs(1));
+        EXPECT_EQ(trial.first.errors()[0].fault(), Fault::configuration);
+        EXPECT_THAT(trial.first.errors()[0].full_message(),
+                    HasSubstr(own.rank() == 0 ? "rank 1: the lane fails" : "the lane fails"));
+      }
+      // They go on together.
+      trial.first.finish();
+      trial.trunk->before_net = nullptr;
+      const Numbers after = trial.step(batch(22));
+      EXPECT_TRUE(torch::equal(after.at("embedding"), expected.at("embedding")));
+    });
+  }
+}
+
+TEST(LaneSharing, ALaneThatFailsWhenItIsComputedAgainFailsOnAllRanks) {
+  ThreadRanks ranks(2);
+  ranks.run([&](Ranks& own) {
+    Trial trial({4, LaneMemory::recompute, &own});
+    const Packet made = trial.run(batch(8));
+    trial.trunk->before_net = [&](Packet& /*packet*/, Context& /*context*/) {
+      if (own.rank() == 0) throw Error("the lane fails");
+    };
+    EXPECT_REFUSED(made.get(field::embedding).sum().backward(), Fault::data,
+                   std::string(own.rank() == 0 ? "" : "rank 0: ") +
+                       "stage 'trunk', computing a lane again: the lane fails");
+  });
+}
+
+TEST(LaneSharing, RanksWithOtherWeightsOrInputsPart) {
+  for (const bool weights : {true, false}) {
+    ThreadRanks ranks(3);
+    ranks.run([&](Ranks& own) {
+      Trial trial({4, LaneMemory::keep, &own});
+      trial.first.open();
+      Packet packet = batch(8, !weights && own.rank() == 2 ? 1e-3F : 0);
+      if (weights && own.rank() == 2) {
+        const torch::NoGradGuard no_gradient;
+        trial.trunk->net()->conv->bias[1] += 1e-6;
+      }
+      trial.first.push(packet);
+      ASSERT_THAT(trial.first.errors(), SizeIs(1));
+      const std::string message = trial.first.errors()[0].full_message();
+      EXPECT_THAT(message, HasSubstr("the ranks do not compute the same: rank 0 is at exchange 1, "
+                                     "forward pass of stage 'trunk', packet 0 with 8 rows"));
+      EXPECT_THAT(message, HasSubstr("rank 2 is at exchange 1, forward pass of stage 'trunk'"));
+      EXPECT_TRUE(own.parted());
+    });
+  }
+}
+
+}  // namespace lane_sharing_test
+}  // namespace seam

@@ -1,0 +1,79 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <seam/ranks.hpp>
+#include <seam/refusal_testing.hpp>
+
+#include <string>
+#include <vector>
+
+#include "tests/sdk/thread_ranks.hpp"
+
+namespace seam {
+namespace ranks_test {
+
+using seam::testing::ThreadRanks;
+using ::testing::ElementsAre;
+
+TEST(Ranks, GatherBytesInTheirOrder) {
+  ThreadRanks ranks(3);
+  ranks.run([](Ranks& own) {
+    const std::string letter(static_cast<std::size_t>(own.rank()), 'a');
+    EXPECT_THAT(own.all_gather("letters", letter), ElementsAre("", "a", "aa"));
+    EXPECT_THAT(own.all_gather("nothing", ""), ElementsAre("", "", ""));
+    EXPECT_FALSE(own.parted());
+  });
+}
+
+TEST(Ranks, ThatDoSomethingElsePart) {
+  ThreadRanks ranks(3);
+  ranks.run([](Ranks& own) {
+    (void)own.all_gather("the same", "");
+    EXPECT_REFUSED((void)own.all_gather(own.rank() == 1 ? "pears" : "apples", ""), Fault::data,
+                   "the ranks do not compute the same: rank 0 is at exchange 2, apples; rank 1 is "
+                   "at exchange 2, pears");
+    EXPECT_TRUE(own.parted());
+    EXPECT_TRUE(own.fail(Error("late"))) << "all know";
+    EXPECT_REFUSED((void)own.all_gather("more", ""), Fault::internal, "the ranks have parted");
+  });
+}
+
+TEST(Ranks, AFailureReachesTheOthersInTheirNextExchange) {
+  ThreadRanks ranks(3);
+  ranks.run([](Ranks& own) {
+    if (own.rank() == 2) {
+      EXPECT_TRUE(own.fail(Error("the disk is full", Fault::configuration)));
+    } else {
+      EXPECT_REFUSED((void)own.all_gather("apples", ""), Fault::configuration,
+                     "rank 2 failed: the disk is full");
+    }
+    EXPECT_TRUE(own.parted());
+  });
+}
+
+TEST(Ranks, AllMayFailAtOnce) {
+  ThreadRanks ranks(2);
+  ranks.run([](Ranks& own) { EXPECT_TRUE(own.fail(Error("no such file"))); });
+}
+
+/// Others that never come.
+class Alone final : public Ranks {
+ public:
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] int world() const override { return 2; }
+  [[noreturn]] void abort(int exit_code) override { std::_Exit(exit_code); }
+
+ protected:
+  std::vector<std::string> exchange(std::string_view /*bytes*/,
+                                    std::chrono::milliseconds /*patience*/) override {
+    throw Error("not all ranks are there");
+  }
+};
+
+TEST(Ranks, AFailureThatTheOthersDoNotHearOfIsReported) {
+  Alone own;
+  EXPECT_FALSE(own.fail(Error("the disk is full")));
+  EXPECT_FALSE(own.parted());
+}
+
+}  // namespace ranks_test
+}  // namespace seam

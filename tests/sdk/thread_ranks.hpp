@@ -1,0 +1,88 @@
+/// Ranks that are threads of one process. One of them computes at a time, because LibTorch's
+/// generator of random numbers belongs to the process.
+#pragma once
+
+#include <seam/ranks.hpp>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace seam::testing {
+
+class ThreadRanks {
+ public:
+  explicit ThreadRanks(int world) : sent_(static_cast<std::size_t>(world)) {}
+
+  /// Runs the function once per rank. It must not throw.
+  void run(const std::function<void(Ranks&)>& of_rank) {
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < static_cast<int>(sent_.size()); ++rank) {
+      threads.emplace_back([&, rank] {
+        End end(*this, rank);
+        of_rank(end);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  /// Bytes that all ranks have sent.
+  [[nodiscard]] std::size_t bytes_sent() const { return bytes_sent_; }
+
+ private:
+  class End final : public Ranks {
+   public:
+    End(ThreadRanks& all, int rank) : all_(all), rank_(rank), turn_(all.mutex_) {}
+    [[nodiscard]] int rank() const override { return rank_; }
+    [[nodiscard]] int world() const override { return static_cast<int>(all_.sent_.size()); }
+    [[noreturn]] void abort(int exit_code) override { std::_Exit(exit_code); }
+
+   protected:
+    std::vector<std::string> exchange(std::string_view bytes,
+                                      std::chrono::milliseconds patience) override {
+      return all_.exchange(static_cast<std::size_t>(rank_), bytes, patience, turn_);
+    }
+
+   private:
+    ThreadRanks& all_;
+    int rank_;
+    std::unique_lock<std::mutex> turn_;
+  };
+
+  std::vector<std::string> exchange(std::size_t rank, std::string_view bytes,
+                                    std::chrono::milliseconds patience,
+                                    std::unique_lock<std::mutex>& turn) {
+    const std::size_t round = round_;
+    sent_[rank] = bytes;
+    bytes_sent_ += bytes.size();
+    if (++arrived_ == sent_.size()) {
+      received_ = std::make_shared<const std::vector<std::string>>(sent_);
+      arrived_ = 0;
+      ++round_;
+      changed_.notify_all();
+      return *received_;
+    }
+    if (!changed_.wait_for(turn, patience, [&] { return round_ != round; })) {
+      throw Error("not all ranks are there");
+    }
+    return *received_;  // the next round needs this rank
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> sent_;
+  std::shared_ptr<const std::vector<std::string>> received_;
+  std::size_t arrived_ = 0;
+  std::size_t round_ = 0;
+  std::size_t bytes_sent_ = 0;
+};
+
+}  // namespace seam::testing
