@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <seam/category_outputs.hpp>
 #include <string>
@@ -14,8 +15,11 @@
 #include <vector>
 
 #include "pipeline/cli/loading.hpp"
+#include "pipeline/cli/ranked_run.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/run_folder.hpp"
+#include "pipeline/plugins/ranks_engine.hpp"
+#include "pipeline/run/agreement.hpp"
 #include "pipeline/run/counted_categories.hpp"
 #include "pipeline/run/evaluation.hpp"
 #include "pipeline/run/freed_memory.hpp"
@@ -204,14 +208,16 @@ bool is_part_done(const std::string& part, const Shard& shard, const CheckedPipe
       Fault::data);
 }
 
-const char* text_of(StopNotice notice) {
+/// `unit`: after which the run stops.
+std::string text_of(StopNotice notice, const std::string& unit) {
   switch (notice) {
     case StopNotice::asked:
-      return "stopping after the current step; press Ctrl-C again to stop without waiting for it";
+      return "stopping after the current " + unit +
+             "; press Ctrl-C again to stop without waiting for it";
     case StopNotice::cancelled:
       return "cancelling: stages have one second to finish";
     case StopNotice::time_is_up:
-      return "time limit reached; stopping after the current step";
+      return "time limit reached; stopping after the current " + unit;
     case StopNotice::overrun:
       return "the run did not stop at its time limit: cancelling; stages have one second to "
              "finish";
@@ -237,21 +243,24 @@ Start start_of(RunArguments& arguments) {
   return arguments.from.empty() ? Start::fresh : Start::from;
 }
 
-}  // namespace
-
-ExitCode run_verb(RunArguments arguments) {
-  keep_freed_memory();  // before there are other threads
+/// `ranks`: null if this process runs all by itself.
+ExitCode run_in(RunArguments arguments, Ranks* ranks) {
   const std::optional<Shard> shard = take_shard(arguments);
+  if (shard && ranks != nullptr) {
+    throw Error("a shard is run by one process; start it without mpirun or srun",
+                Fault::configuration);
+  }
   const Start start = start_of(arguments);
   if (arguments.headspace) return headspace_verb(options_for(arguments, start, {}), arguments);
   StopSignals::block();  // the display has a thread
   StopState stop;
+  const std::string unit = ranks == nullptr ? "step" : "flow";
   const ColourUse colour = colour_of(arguments);
   Display display(std::cout, std::cerr, style_of(arguments),
                   {screen_of(STDOUT_FILENO, colour), screen_of(STDERR_FILENO, colour)});
   const StopSignals signals(
       stop, duration_of(arguments.time_limit), arguments.stopped_code,
-      [&display](StopNotice notice) { display.message(text_of(notice)); },
+      [&display, &unit](StopNotice notice) { display.message(text_of(notice, unit)); },
       [&display, &arguments] {
         const Display::Now now = display.now();
         display.message(overdue_text(now.activity, now.run_directory));
@@ -274,6 +283,8 @@ ExitCode run_verb(RunArguments arguments) {
   if (start != Start::resume && !missing.empty()) {
     return report_error(missing_data_error("the run was not started", missing));
   }
+
+  if (ranks != nullptr) refuse_few_lanes(prepared.loaded.pipeline->spec, *ranks);
 
   std::optional<PipelineSpec> before;
   if (start == Start::from) {
@@ -300,7 +311,14 @@ ExitCode run_verb(RunArguments arguments) {
   options.threads = prepared.threads;
   options.numerics = numerics_for(*prepared.loaded.pipeline);
   obey_numerics(options.numerics);
-  options.stop = &stop;
+  // A rank that stopped by itself would leave the others waiting.
+  std::optional<AgreedStop> agreed;
+  if (ranks == nullptr) {
+    options.stop = &stop;
+  } else {
+    options.ranks = ranks;
+    options.agreed_stop = &agreed.emplace(*ranks, stop);
+  }
   options.timing = arguments.timing ? Timing::whole : Timing::brief;
   options.trace = arguments.trace;
   const RunSummary summary = run_pipeline(*prepared.loaded.pipeline, options, display);
@@ -308,6 +326,19 @@ ExitCode run_verb(RunArguments arguments) {
   const bool cancelled = summary.code == ExitCode::cancelled;
   const int code = cancelled ? arguments.stopped_code : static_cast<int>(summary.code);
   return end_of(arguments, summary.run_directory.string(), summary.complete, code);
+}
+
+}  // namespace
+
+ExitCode run_verb(RunArguments arguments) {
+  keep_freed_memory();  // before there are other threads
+  const Launched launch = launched(process_environment());
+  if (launch.world == 1 || !arguments.shard.empty()) return run_in(std::move(arguments), nullptr);
+  StopSignals::block();  // MPI has threads
+  const std::unique_ptr<Ranks> ranks = join_ranks(launch);
+  return run_as_rank(std::move(arguments), *ranks, [&ranks](RunArguments of_rank) {
+    return run_in(std::move(of_rank), ranks.get());
+  });
 }
 
 }  // namespace seam::host

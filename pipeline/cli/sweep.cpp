@@ -1,4 +1,5 @@
 #include "pipeline/experiments/sweep.hpp"
+#include "pipeline/plugins/ranks_engine.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -71,6 +72,7 @@ ExitCode sweep_verb(const SweepArguments& arguments) {
   options.jobs = arguments.jobs;
   options.threads = arguments.threads;
   options.environment = process_environment();  // before this process sets its thread variables
+  forget_launch(options.environment);           // its runs are independent
   options.say = say;
   ChildProcesses children;
   std::filesystem::path folder = arguments.resume;

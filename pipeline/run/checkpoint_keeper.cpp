@@ -97,6 +97,7 @@ void CheckpointKeeper::write(const Checkpoint& checkpoint) {
 }
 
 bool CheckpointKeeper::wants_point(std::uint64_t steps) {
+  if (!parts_.options.writes_checkpoints()) return false;
   const CheckpointEvery& every = parts_.pipeline.spec.schedule.checkpoint_every;
   constexpr double seconds_a_minute = 60;
   due_ = due_ || (every.steps && steps % static_cast<std::uint64_t>(*every.steps) == 0) ||

@@ -159,12 +159,18 @@ RunState run_state(const PipelineSpec& spec, const RunOptions& options,
   run.precision = options.numerics.precision;
   run.deterministic = options.numerics.deterministic;
   run.lanes = spec.lanes;
+  run.lanes.ranks = options.ranks;
   run.run_directory = directory.path();
   return run;
 }
 
 FlowSteps::FlowSteps(const RunParts& parts, RunIdentity identity, Progress progress)
     : parts_(parts), checkpoints_(parts_, std::move(identity), std::move(progress)) {}
+
+bool FlowSteps::stop_requested() const {
+  AgreedStop* const agreed = parts_.options.agreed_stop;
+  return agreed == nullptr ? parts_.services.stop_requested() : agreed->requested();
+}
 
 std::string FlowSteps::place_text(const std::string& flow, std::int64_t epoch) const {
   const ScheduleSpec& schedule = parts_.pipeline.spec.schedule;
@@ -202,7 +208,7 @@ FlowResult FlowSteps::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
   options.calls = parts_.trace;
   options.extent = parts_.options.extent;
   options.shard = parts_.options.shard;
-  if (parts_.options.writes_checkpoints()) options.keeper = &checkpoints_;
+  if (parts_.options.has_points()) options.keeper = &checkpoints_;
   if (checkpoints_.under_way()) options.from = checkpoints_.under_way()->point;
 
   FlowView view;
@@ -250,7 +256,7 @@ ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t
   const std::string doing = "running " + place_text(name, epoch);
 
   const bool on_request =
-      result.error && result.error->fault() == Fault::cancelled && stop_requested();
+      result.error && result.error->fault() == Fault::cancelled && parts_.services.stop_requested();
   auto error = on_request ? std::nullopt : error_of(spec, result, skipped_before, doing);
   if (unrecorded && error) {  // report both; the first one is the run's error
     parts_.services.message(

@@ -30,7 +30,7 @@ class FlowSteps final : public ScheduleSteps {
   }
 
   FlowEnd run_flow(const std::string& flow, std::int64_t epoch) override;
-  [[nodiscard]] bool stop_requested() const override { return parts_.services.stop_requested(); }
+  [[nodiscard]] bool stop_requested() const override;
   [[nodiscard]] std::optional<double> metric(const std::string& name) const override {
     return parts_.services.metrics().value(name);
   }

@@ -14,6 +14,7 @@
 
 #include "pipeline/run/best_kept.hpp"
 #include "pipeline/run/checkpoint.hpp"
+#include "pipeline/run/checksum.hpp"
 #include "pipeline/run/class_names.hpp"
 #include "pipeline/run/clock.hpp"
 #include "pipeline/run/crash_report.hpp"
@@ -60,6 +61,7 @@ class Run final {
  private:
   void start();
   [[nodiscard]] Launch new_launch(const std::optional<Beginning>& begins_with) const;
+  [[nodiscard]] Terms terms_of_ranks() const;
   void note_start(const std::optional<Beginning>& begins_with) const;
   void restore();
   /// None if the run has no checkpoint yet. Renames damaged files.
@@ -135,6 +137,7 @@ RunSummary Run::execute() {
       go_through_schedule();
     });
   }
+  if (summary_.error && options_.ranks != nullptr) (void)options_.ranks->fail(*summary_.error);
   for (const Error& error : stages_.close()) failed(error);
   summary_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
   end();
@@ -188,6 +191,7 @@ void Run::start() {
   identity_ = {
       spec_.resolved, plugin_lines(launch_.plugins), to_text(options_.numerics), std::nullopt, {}};
   if (resume) identity_.pipeline = pipeline_below_head(read_text_file(directory_->resolved()));
+  if (options_.ranks != nullptr) agree_on(terms_of_ranks(), *options_.ranks);
   summary_.numerics = options_.numerics;
   summary_.shard = launch_.shard;
   if (options_.shard) summary_.inputs = digest_of(inputs_of(launch_, spec_.resolved));
@@ -234,6 +238,19 @@ Launch Run::new_launch(const std::optional<Beginning>& begins_with) const {
   return launch;
 }
 
+Terms Run::terms_of_ranks() const {
+  Terms terms{{"version", launch_.version},
+              {"numerics", identity_.numerics},
+              {"lanes", std::to_string(spec_.lanes.count)},
+              {"SHA-256 of the pipeline", sha256(identity_.pipeline)}};
+  for (const PluginUsed& plugin : launch_.plugins) {
+    terms.emplace_back("SHA-256 of " + std::filesystem::path(plugin.path).filename().string(),
+                       plugin.sha256);
+  }
+  for (const auto& [key, hash] : launch_.data) terms.emplace_back("content of " + key, hash);
+  return terms;
+}
+
 void Run::note_start(const std::optional<Beginning>& begins_with) const {
   if (options_.start != Start::resume) {
     services_->note(fmt::format("run directory {}", directory_->path().string()));
@@ -252,6 +269,10 @@ void Run::note_start(const std::optional<Beginning>& begins_with) const {
                       fmt::format("seam {}, {} threads, {}, working directory {}", launch_.version,
                                   options_.threads, identity_.numerics, launch_.working_directory));
   if (options_.numerics != Numerics()) services_->note("computing on " + identity_.numerics);
+  if (options_.ranks != nullptr) {
+    services_->note(fmt::format("{} ranks share out the {} lanes of the networks",
+                                options_.ranks->world(), spec_.lanes.count));
+  }
 }
 
 Beginning Run::beginning() {
@@ -462,6 +483,7 @@ void Run::go_through_schedule() {
                   identity_,
                   {begin_.trainings, begin_.training_steps.value_or(0), std::move(begin_.flow)});
   const ScheduleEnd end = run_schedule(spec_.schedule, summary_.position, steps);
+  if (options_.ranks != nullptr) (void)options_.ranks->all_gather("the end of the run", {});
   if (end == ScheduleEnd::complete && options_.shard) {
     summary_.files = written_files(pipeline_, directory_->path());
   }

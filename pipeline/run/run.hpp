@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "pipeline/config/load.hpp"
+#include "pipeline/run/agreement.hpp"
 #include "pipeline/run/display.hpp"
 #include "pipeline/run/flow_runner.hpp"
 #include "pipeline/run/numerics.hpp"
@@ -35,6 +36,9 @@ struct RunOptions {
   int threads = 1;
   Numerics numerics;
   StopState* stop = nullptr;  ///< optional; outlives the run
+  /// The processes that compute the run; null: only this one. Outlives the run.
+  Ranks* ranks = nullptr;
+  AgreedStop* agreed_stop = nullptr;  ///< of the ranks, instead of `stop`
   Timing timing = Timing::brief;
   /// Extent of each flow; a run of first batches writes no checkpoints.
   Extent extent = Extent::whole;
@@ -53,7 +57,11 @@ struct RunOptions {
   /// tests replace it.
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
 
-  [[nodiscard]] bool writes_checkpoints() const { return extent == Extent::whole && !shard; }
+  /// Whether flows have points from which they can be resumed.
+  [[nodiscard]] bool has_points() const { return extent == Extent::whole && !shard; }
+  [[nodiscard]] bool writes_checkpoints() const {
+    return has_points() && (ranks == nullptr || ranks->rank() == 0);
+  }
 };
 
 /// Never throws because of a user, a stage or a disk: these errors are in the summary. Stages are

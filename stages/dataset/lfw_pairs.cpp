@@ -217,7 +217,7 @@ More LfwPairs::produce(Emitter& emitter, Context& /*context*/) {
   packet.set(field::same_item, std::int64_t{pair.same() ? 1 : 0});
   packet.set(field::pair_fold, pair.fold);
   emitter.emit(std::move(packet));
-  return at + world < 2 * order_.size() ? More::yes : More::no;
+  return next_ < 2 * order_.size() ? More::yes : More::no;
 }
 
 }  // namespace seam::stages

@@ -57,7 +57,7 @@ More ListedPictures::produce(Emitter& emitter, Context& /*context*/) {
   packet.set(field::index, row.index);
   add_fields(packet, served_[at]);
   emitter.emit(std::move(packet));
-  return at + world < served_.size() ? More::yes : More::no;
+  return next_ < served_.size() ? More::yes : More::no;
 }
 
 void require_folder(const std::filesystem::path& folder, const std::string& remedy) {

@@ -171,7 +171,7 @@ More Mnist::produce(Emitter& emitter, Context& /*context*/) {
   packet.set(field::category, std::int64_t{label});
   packet.set(field::index, static_cast<std::int64_t>(row));
   emitter.emit(std::move(packet));
-  return at + world < order_.size() ? More::yes : More::no;
+  return next_ < order_.size() ? More::yes : More::no;
 }
 
 }  // namespace seam::stages

@@ -236,7 +236,7 @@ More Embedded::produce(Emitter& emitter, Context& /*context*/) {
   }
   batch.set(field::embedding, std::move(vectors));
   emitter.emit(std::move(batch));
-  return first + size * world < rows_.size() ? More::yes : More::no;
+  return first + size < rows_.size() ? More::yes : More::no;
 }
 
 void Embedded::read_vectors(std::span<const Row> rows, float* out) const {

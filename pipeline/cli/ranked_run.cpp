@@ -1,0 +1,159 @@
+#include "pipeline/cli/ranked_run.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <iostream>
+#include <mutex>
+#include <optional>
+#include <streambuf>
+#include <string>
+#include <utility>
+
+#include "pipeline/cli/loading.hpp"
+#include "pipeline/experiments/run_folder.hpp"
+#include "pipeline/run/agreement.hpp"
+#include "pipeline/run/checkpoint.hpp"
+#include "pipeline/run/rank_folder.hpp"
+
+namespace seam::host {
+namespace {
+
+/// Keeps what threads write.
+class KeptText final : public std::streambuf {
+ public:
+  [[nodiscard]] std::string text() const {
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+
+ protected:
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    const std::lock_guard lock(mutex_);
+    text_.append(text, static_cast<std::size_t>(size));
+    return size;
+  }
+  int_type overflow(int_type letter) override {
+    const std::lock_guard lock(mutex_);
+    if (letter != traits_type::eof()) text_ += traits_type::to_char_type(letter);
+    return 0;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string text_;
+};
+
+/// Standard output and standard error of a rank that prints nothing.
+class Muted {
+ public:
+  Muted() : out_(std::cout.rdbuf(&outputs_)), errors_before_(std::cerr.rdbuf(&errors_)) {}
+  ~Muted() {
+    std::cout.rdbuf(out_);
+    std::cerr.rdbuf(errors_before_);
+  }
+  Muted(const Muted&) = delete;
+  Muted& operator=(const Muted&) = delete;
+  Muted(Muted&&) = delete;
+  Muted& operator=(Muted&&) = delete;
+
+  [[nodiscard]] std::string errors() const {
+    std::string text = errors_.text();
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text;
+  }
+
+ private:
+  KeptText outputs_;
+  KeptText errors_;
+  std::streambuf* out_;
+  std::streambuf* errors_before_;
+};
+
+/// How the run starts, and from what.
+std::string start_text(const RunArguments& arguments) {
+  if (arguments.resume.empty()) {
+    return arguments.from.empty() ? "a new run" : "a new run from '" + arguments.from + "'";
+  }
+  const auto files =
+      CheckpointFolder(std::filesystem::path(arguments.resume) / "checkpoints").files();
+  return fmt::format("the run in '{}' continues from {}", arguments.resume,
+                     files.empty() ? "its beginning" : files.front().filename().string());
+}
+
+Fault fault_of(ExitCode code) {
+  for (const Fault fault : {Fault::configuration, Fault::data, Fault::cancelled}) {
+    if (code == exit_code_of(fault)) return fault;
+  }
+  return Fault::internal;
+}
+
+/// `made`: for a rank other than the first.
+ExitCode run_there(RunArguments arguments, Ranks& ranks, std::optional<RankFolder>& made,
+                   const std::function<ExitCode(RunArguments)>& run) {
+  if (!arguments.evaluate.empty() || arguments.headspace) {
+    throw Error(fmt::format("only training by `seam run FILE` is shared out among ranks, and this "
+                            "process is one of {}; start it without mpirun or srun",
+                            ranks.world()),
+                Fault::configuration);
+  }
+  if (arguments.resume_if_present && is_run_folder(arguments.run_directory)) {
+    arguments.resume = arguments.run_directory;
+  }
+  const std::string start = start_text(arguments);
+  if (ranks.rank() > 0) {
+    made.emplace();
+    arguments.run_directory =
+        (arguments.resume.empty() ? made->empty() : made->copy_of(arguments.resume)).string();
+    if (!arguments.resume.empty()) arguments.resume = arguments.run_directory;
+    arguments.trace.clear();
+    arguments.quiet = true;
+    arguments.json = false;
+  }
+  // Before it, no rank changes the run folder.
+  agree_on({{"the start", start}}, ranks);
+  return run(std::move(arguments));
+}
+
+}  // namespace
+
+ExitCode run_as_rank(RunArguments arguments, Ranks& ranks,
+                     const std::function<ExitCode(RunArguments)>& run) {
+  const int stopped_code = arguments.stopped_code;
+  std::optional<Muted> muted;
+  if (ranks.rank() > 0) muted.emplace();
+  std::optional<RankFolder> folder;
+  std::optional<Error> error;
+  ExitCode code = ExitCode::success;
+  try {
+    code = run_there(std::move(arguments), ranks, folder, run);
+  } catch (const Error& thrown) {
+    error = thrown;
+  } catch (const std::exception& thrown) {
+    error = Error(thrown.what(), Fault::internal);
+  }
+  if (error) code = report_error(*error);
+  const bool failed = code != ExitCode::success && static_cast<int>(code) != stopped_code;
+  if (!failed || ranks.parted()) return code;
+  if (!error) {
+    error = Error(muted ? muted->errors() : "see its messages", fault_of(code));
+  }
+  if (ranks.fail(*error)) return code;
+  const std::string messages = muted ? muted->errors() : std::string();
+  muted.reset();
+  if (!messages.empty()) std::cerr << "rank " << ranks.rank() << ": " << messages << std::endl;
+  folder.reset();
+  ranks.abort(static_cast<int>(code));
+  return code;  // for compilers that do not see that it never returns
+}
+
+void refuse_few_lanes(const PipelineSpec& spec, const Ranks& ranks) {
+  if (spec.lanes.count >= ranks.world()) return;
+  throw Error(fmt::format("{} ranks were started, but [pipeline] has lanes = {}: ranks share out "
+                          "the lanes of networks; set `lanes` to {} or a multiple of it, or start "
+                          "fewer ranks",
+                          ranks.world(), spec.lanes.count, ranks.world()),
+              Fault::configuration);
+}
+
+}  // namespace seam::host

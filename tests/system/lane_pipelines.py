@@ -1,0 +1,78 @@
+"""Pipelines whose networks compute in lanes, and what they give; for the tests of lanes and of ranks."""
+
+import json
+import struct
+
+from judge import NETWORK, QUERIES, RETRIEVAL, WARDROBE
+
+# Batch statistics, dropout, a mask by the anchor's category: triplets must not be cut.
+TRIPLETS = WARDROBE + QUERIES + RETRIEVAL + NETWORK + """
+dropout = 0.3
+[flow]
+train = "items -> triplets -> decode -> triplet_batch -> model -> triplet_loss -> adam"
+gallery = "query_items -> decode -> batch -> model -> gallery"
+evaluate = "query_items -> decode -> batch -> model -> search -> recall"
+[schedule]
+epochs = 2
+"""
+
+# Two networks in a chain, losses with weights and with a memory, a frozen part, and two optimizers.
+CHAIN = WARDROBE + """
+[stage.pairs]
+use = "sampling.pk"
+items = 5
+images = 2
+per_epoch = 6
+[stage.decode]
+use = "image.decode"
+[stage.batch]
+use = "batch"
+size = 10
+[stage.model]
+use = "model.resnet"
+blocks = [1, 1]
+width = 8
+stem = "small"
+embedding = false
+feature_map = true
+freeze = ["conv1.*", "bn1.*"]
+[stage.descriptors]
+use = "model.descriptors"
+dimensions = 6
+classes = 14
+[stage.proxies]
+use = "loss.proxy_anchor"
+[stage.categories]
+use = "loss.cross_entropy"
+[stage.memory]
+use = "loss.cross_batch_memory"
+memory = 30
+[stage.adam]
+use = "train.adam"
+clip_norm = 1
+accumulate = 2
+[stage.sgd]
+use = "train.sgd"
+rate = 1e-3
+[flow]
+train = "items -> pairs -> decode -> batch -> model -> descriptors -> proxies -> categories -> memory -> adam"
+slow = "items -> pairs -> decode -> batch -> model -> descriptors -> categories -> sgd"
+[schedule]
+epochs = 2
+checkpoint_every = { steps = 1 }
+keep = 100
+"""
+
+
+def metrics(run):
+    return (run / "metrics.jsonl").read_bytes()
+
+
+def tensors(run, name="epoch-2"):
+    """The checkpoint without its metadata, which has the text of the pipeline."""
+    content = (run / "checkpoints" / f"{name}.safetensors").read_bytes()
+    size = struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8:8 + size])
+    header.pop("__metadata__")
+    return {key: (entry["dtype"], entry["shape"], content[8 + size + entry["data_offsets"][0]:8 + size + entry["data_offsets"][1]])
+            for key, entry in header.items()}

@@ -1,0 +1,153 @@
+"""A training run by several processes that mpirun starts: ranks_test.py SEAM."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from judge import Judge
+from lane_pipelines import CHAIN, TRIPLETS, metrics, tensors
+
+judge = Judge()
+if not shutil.which("mpirun") or not (judge.seam.parent.parent / "lib/seam/seam_mpi.so").exists():
+    print("skipped: there is no mpirun, or seam_mpi.so was not built (scripts/setup --mpi)")
+    sys.exit(77)
+
+(judge.folder / "triplets.toml").write_text(TRIPLETS)
+(judge.folder / "chain.toml").write_text(CHAIN)
+# A flow is long enough to be interrupted.
+(judge.folder / "long.toml").write_text(CHAIN.replace("per_epoch = 6", "per_epoch = 60"))
+temporary = judge.folder / "tmp"
+temporary.mkdir()
+# Each rank notes its process.
+(judge.folder / "rank").write_text("""#!/bin/sh
+export RANK=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
+echo $$ > pid-$RANK
+eval "exec $SEAM $*"
+""")
+(judge.folder / "rank").chmod(0o755)
+
+# More ranks than cores, as root, on one machine.
+VARIABLES = os.environ | {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_btl": "self,vader", "TMPDIR": str(temporary), "SEAM": str(judge.seam)}
+
+
+def start(ranks, *arguments):
+    for pid in judge.folder.glob("pid-*"):
+        pid.unlink()
+    return subprocess.Popen(["mpirun", "-n", str(ranks), "./rank", *arguments, "--threads", "1"], cwd=judge.folder, env=VARIABLES,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def end(program, limit=120):
+    """The exit code, and what the ranks wrote to standard error."""
+    try:
+        _, errors = program.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        program.kill()
+        program.communicate()
+        return "no end", ""
+    return program.returncode, errors
+
+
+def pid(rank):
+    return int((judge.folder / f"pid-{rank}").read_text())
+
+
+def lanes(count, memory="keep"):
+    return ["--set", f"pipeline.lanes={count}"] + (["--set", f"'pipeline.lanes_memory=\"{memory}\"'"] if memory != "keep" else [])
+
+
+def results(run):
+    return metrics(judge.folder / run), tensors(judge.folder / run)
+
+
+def same(what, ranks, file, out, expected, *settings):
+    code, errors = end(start(ranks, "run", file, "--run-dir", out, *settings))
+    judge.check(f"{what}: exit code\n{errors}\n", code, 0)
+    if code == 0:
+        judge.check(f"{what}: the bytes of one process", results(out) == expected)
+        judge.check(f"{what}: what is printed once", errors.count("run directory"), 1)
+
+
+def wait_for(what, pattern, program):
+    until = time.monotonic() + 60
+    while not list(judge.folder.glob(pattern)):
+        if program.poll() is not None or time.monotonic() > until:
+            sys.exit(f"{what}: there is no {pattern}\n{end(program)}")
+        time.sleep(0.002)
+
+
+# The same bytes for any number of ranks.
+expected = {}
+for file in ("triplets", "chain"):
+    judge.run(f"{file}.toml", f"{file}-one", "--threads", "1", "--set", "pipeline.lanes=4")
+    expected[file] = results(f"{file}-one")
+for ranks in (1, 2, 4):
+    for file in ("triplets", "chain"):
+        same(f"{file} by {ranks}", ranks, f"{file}.toml", f"{file}-{ranks}", expected[file], *lanes(4))
+    same(f"recomputed by {ranks}", ranks, "triplets.toml", f"recomputed-{ranks}", expected["triplets"], *lanes(4, "recompute"))
+same("four lanes by three", 3, "chain.toml", "uneven", expected["chain"], *lanes(4))
+judge.run("chain.toml", "narrow-one", "--threads", "1", "--set", "pipeline.lanes=4", "--set", 'pipeline.precision="bfloat16"')
+same("in bfloat16", 2, "chain.toml", "narrow", results("narrow-one"), *lanes(4), "--set", "'pipeline.precision=\"bfloat16\"'")
+
+
+def names(run):
+    found = {path.relative_to(judge.folder / run) for path in (judge.folder / run).rglob("*")}
+    return sorted(str(name) for name in found)
+
+
+judge.check("the files in the run folder", names("chain-4"), names("chain-one"))
+judge.check("folders of the other ranks are removed", list(temporary.glob("seam-rank-*")), [])
+
+# A rank that is killed ends all of them; any number of ranks resumes the run.
+judge.run("long.toml", "long-one", "--threads", "1", "--set", "pipeline.lanes=4")
+long = results("long-one")
+program = start(2, "run", "long.toml", "--run-dir", "killed", *lanes(4))
+wait_for("a kill", "killed/checkpoints/*-step-*.safetensors", program)
+os.kill(pid(1), signal.SIGKILL)
+began = time.monotonic()
+code, errors = end(program, 20)
+judge.holds(code not in (0, "no end"), f"a killed rank: exit code {code}\n{errors}")
+judge.holds(time.monotonic() - began < 15, f"a killed rank ended the others after {time.monotonic() - began} s")
+code, errors = end(start(4, "run", "--resume", "killed"))
+judge.check(f"resumed by four: exit code\n{errors}\n", code, 0)
+judge.check("killed with two ranks, resumed by four", results("killed") == long)
+
+# A request to one rank stops all of them after the flow.
+program = start(4, "run", "long.toml", "--run-dir", "stopped", *lanes(4))
+wait_for("a stop", "stopped/checkpoints/*-step-*.safetensors", program)
+os.kill(pid(3), signal.SIGUSR1)
+code, errors = end(program)
+judge.check(f"stopped: exit code\n{errors}\n", code, 4)
+judge.holds("stopped on request" in errors, f"what a stop prints\n{errors}")
+judge.succeed("run", "--resume", "stopped")
+judge.check("stopped with four ranks, resumed by one process", results("stopped") == long)
+
+
+def refused(what, part, ranks, *arguments, code=2):
+    found, errors = end(start(ranks, *arguments))
+    judge.holds(found == code and errors.count(part) == 1,
+                f"{what}: exit code {found}, {errors.count(part)} times '{part}'\n{errors}")
+
+
+refused("no lanes", "2 ranks were started, but [pipeline] has lanes = 1", 2, "run", "chain.toml")
+refused("fewer lanes than ranks", "4 ranks were started, but [pipeline] has lanes = 3", 4, "run", "chain.toml", *lanes(3))
+refused("an evaluation", "only training by `seam run FILE` is shared out among ranks", 2, "eval", "chain-one")
+refused("a file with a mistake", "'epoch'", 2, "run", "chain.toml", "--set", "schedule.epoch=3")
+refused("other parameters on a rank", "stage.adam.rate" if False else "SHA-256 of the pipeline: ", 2, "run", "chain.toml", *lanes(4),
+        "--set", "stage.adam.rate=0.00$((RANK+1))")
+refused("a rank without its file", "rank 1 failed: ", 2, "run", "chain.toml", *lanes(4), "--set",
+        "'stage.items.root=\"'${NO_SUCH:-wardrobe}$((RANK))'\"'")
+judge.check("no run folder is left of a rejected run", list(judge.folder.glob("runs/*")), [])
+ran = judge.call("run", "chain.toml", OMPI_COMM_WORLD_SIZE="2", **{name: VARIABLES[name] for name in VARIABLES if name.startswith("OMPI")})
+judge.check("a process without its others", (ran.returncode, "OMPI_COMM_WORLD_SIZE" in ran.stderr), (2, True))
+ran = judge.call("run", "--resume", "chain-one", "--shard", "0/2", OMPI_COMM_WORLD_SIZE="2")
+judge.holds("MPI" not in ran.stderr, f"a shard is no rank\n{ran.stderr}")
+
+judge.end()
