@@ -1,4 +1,4 @@
-/// What the ranks of a run must agree on (seam::Ranks): what they compute, and when they stop.
+/// The agreements of ranks (seam::Ranks): to compute the same, and when to stop.
 #pragma once
 
 #include <string>

@@ -170,7 +170,7 @@ void Run::failed(const Error& error) {
 
 void Run::start() {
   // First, so that no folder is created if the run does not fit into the memory, the trace cannot
-  // be written or --from is rejected.
+  // be written, --from is rejected or the ranks do not agree.
   const MemoryLimit memory = memory_limit(options_.environment);
   refuse_larger(spec_.limits.bytes, memory);
   const auto traceparent = options_.environment.find("TRACEPARENT");
@@ -182,16 +182,16 @@ void Run::start() {
   std::optional<Beginning> begins_with;
   if (options_.start == Start::from) begins_with = beginning();
   if (options_.shard) refuse_unless_splittable(pipeline_);
+  launch_ = new_launch(begins_with);
+  if (options_.ranks != nullptr) agree_on(terms_of_ranks(), *options_.ranks);
   const bool resume = options_.start == Start::resume;
   directory_.emplace(resume ? RunDirectory::reopen(options_.run_directory)
                             : RunDirectory::create(options_.run_directory, spec_.name));
   summary_.run_directory = directory_->path();
   crash_report_.emplace(*directory_);
-  launch_ = new_launch(begins_with);
   identity_ = {
       spec_.resolved, plugin_lines(launch_.plugins), to_text(options_.numerics), std::nullopt, {}};
   if (resume) identity_.pipeline = pipeline_below_head(read_text_file(directory_->resolved()));
-  if (options_.ranks != nullptr) agree_on(terms_of_ranks(), *options_.ranks);
   summary_.numerics = options_.numerics;
   summary_.shard = launch_.shard;
   if (options_.shard) summary_.inputs = digest_of(inputs_of(launch_, spec_.resolved));
@@ -240,9 +240,9 @@ Launch Run::new_launch(const std::optional<Beginning>& begins_with) const {
 
 Terms Run::terms_of_ranks() const {
   Terms terms{{"version", launch_.version},
-              {"numerics", identity_.numerics},
+              {"numerics", to_text(options_.numerics)},
               {"lanes", std::to_string(spec_.lanes.count)},
-              {"SHA-256 of the pipeline", sha256(identity_.pipeline)}};
+              {"SHA-256 of the pipeline", sha256(spec_.resolved)}};
   for (const PluginUsed& plugin : launch_.plugins) {
     terms.emplace_back("SHA-256 of " + std::filesystem::path(plugin.path).filename().string(),
                        plugin.sha256);

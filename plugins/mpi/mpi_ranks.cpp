@@ -64,12 +64,11 @@ class MpiRanks final : public Ranks {
   std::vector<std::string> exchange(std::string_view bytes,
                                     std::chrono::milliseconds patience) override {
     if (lost_) throw Error("the other ranks were lost before", Fault::internal);
-    const Clock::time_point until = Clock::now() + patience;
     const auto world = static_cast<std::size_t>(world_);
     buffers_ = std::make_unique<Buffers>();
     buffers_->own_size = static_cast<std::int64_t>(bytes.size());
     buffers_->sizes.resize(world);
-    complete(until, [&](MPI_Request& request) {
+    complete(patience, [&](MPI_Request& request) {
       return MPI_Iallgather(&buffers_->own_size, 1, MPI_INT64_T, buffers_->sizes.data(), 1,
                             MPI_INT64_T, MPI_COMM_WORLD, &request);
     });
@@ -81,7 +80,7 @@ class MpiRanks final : public Ranks {
         static_cast<std::size_t>(*std::max_element(buffers_->sizes.begin(), buffers_->sizes.end()));
     const std::size_t piece = most_at_once / world;
     for (std::size_t from = 0; from < longest; from += piece) {
-      gather_piece(from, piece, bytes, until, all);
+      gather_piece(from, piece, bytes, patience, all);
     }
     return all;
   }
@@ -101,7 +100,7 @@ class MpiRanks final : public Ranks {
 
   /// The bytes from `from` on, at most `piece` of each rank.
   void gather_piece(std::size_t from, std::size_t piece, std::string_view bytes,
-                    Clock::time_point until, std::vector<std::string>& all) {
+                    std::chrono::milliseconds patience, std::vector<std::string>& all) {
     Buffers& buffers = *buffers_;
     buffers.counts.clear();
     buffers.places.clear();
@@ -115,7 +114,7 @@ class MpiRanks final : public Ranks {
     }
     buffers.received.resize(place);
     buffers.sent = bytes.substr(std::min(from, bytes.size()), piece);
-    complete(until, [&](MPI_Request& request) {
+    complete(patience, [&](MPI_Request& request) {
       return MPI_Iallgatherv(buffers.sent.data(), static_cast<int>(buffers.sent.size()), MPI_BYTE,
                              buffers.received.data(), buffers.counts.data(), buffers.places.data(),
                              MPI_BYTE, MPI_COMM_WORLD, &request);
@@ -127,7 +126,8 @@ class MpiRanks final : public Ranks {
   }
 
   template <class Begin>
-  void complete(Clock::time_point until, const Begin& begin) {
+  void complete(std::chrono::milliseconds patience, const Begin& begin) {
+    const Clock::time_point until = Clock::now() + patience;
     constexpr int tries_without_sleep = 2000;
     constexpr std::chrono::microseconds nap{50};
     MPI_Request request = MPI_REQUEST_NULL;
@@ -150,7 +150,9 @@ class MpiRanks final : public Ranks {
     }
     lose();
     throw Error("rank " + std::to_string(rank_) + " of " + std::to_string(world_) +
-                " waits for another rank, which does not answer");
+                " waits for another rank, which has not answered for " +
+                std::to_string(std::chrono::duration_cast<std::chrono::seconds>(patience).count()) +
+                " s: it is stopped, it hangs, or the network is down");
   }
 
   void lose() {

@@ -8,7 +8,7 @@ namespace {
 
 /// Longer than a slow disk needs for a checkpoint, which the first rank writes while others wait.
 constexpr std::chrono::minutes patience{10};
-/// What a rank that fails waits for others that are about to exchange something.
+/// The time for which a rank that fails waits for others that are about to exchange something.
 constexpr std::chrono::seconds patience_of_failing{10};
 
 /// The first byte of a word; the second one of a failure is its fault.

@@ -291,7 +291,7 @@ TEST(LaneSharing, TheFirstLaneThatFailsOrDropsTheBatchDoesSoOnAllRanks) {
         EXPECT_THAT(trial.first.errors()[0].full_message(),
                     HasSubstr(own.rank() == 0 ? "rank 1: the lane fails" : "the lane fails"));
       }
-      // They go on together.
+      // They continue together.
       trial.first.finish();
       trial.trunk->before_net = nullptr;
       const Numbers after = trial.step(batch(22));

@@ -23,10 +23,11 @@ if not shutil.which("mpirun") or not (judge.seam.parent.parent / "lib/seam/seam_
 (judge.folder / "long.toml").write_text(CHAIN.replace("per_epoch = 6", "per_epoch = 60"))
 temporary = judge.folder / "tmp"
 temporary.mkdir()
-# Each rank notes its process.
+# Each rank notes its process; rank 1 may work in another folder.
 (judge.folder / "rank").write_text("""#!/bin/sh
 export RANK=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
 echo $$ > pid-$RANK
+[ $RANK = 1 ] && cd "${FOLDER_OF_1:-.}"
 eval "exec $SEAM $*"
 """)
 (judge.folder / "rank").chmod(0o755)
@@ -37,10 +38,10 @@ VARIABLES = os.environ | {
     "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_btl": "self,vader", "TMPDIR": str(temporary), "SEAM": str(judge.seam)}
 
 
-def start(ranks, *arguments):
+def start(ranks, *arguments, **variables):
     for pid in judge.folder.glob("pid-*"):
         pid.unlink()
-    return subprocess.Popen(["mpirun", "-n", str(ranks), "./rank", *arguments, "--threads", "1"], cwd=judge.folder, env=VARIABLES,
+    return subprocess.Popen(["mpirun", "-n", str(ranks), "./rank", *arguments, "--threads", "1"], cwd=judge.folder, env=VARIABLES | variables,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -130,6 +131,18 @@ judge.succeed("run", "--resume", "stopped")
 judge.check("stopped with four ranks, resumed by one process", results("stopped") == long)
 
 
+# A rank that fails alone: rank 1 cannot decode an image.
+shutil.copytree(judge.folder / "wardrobe", judge.folder / "damaged/wardrobe")
+shutil.copy(judge.folder / "chain.toml", judge.folder / "damaged")
+for picture in (judge.folder / "damaged/wardrobe/img").rglob("*.jpg"):
+    picture.write_bytes(picture.read_bytes()[:300])
+began = time.monotonic()
+code, errors = end(start(2, "run", "chain.toml", "--run-dir", str(judge.folder / "failed"), *lanes(4), FOLDER_OF_1="damaged"))
+judge.check(f"a rank fails alone\n{errors}\n", (code, errors.count("rank 1 failed: ")), (3, 1))
+judge.holds(time.monotonic() - began < 30, "a rank that fails ends the others within seconds")
+judge.check("the run folder says so", "rank 1 failed: " in (judge.folder / "failed/summary.json").read_text())
+
+
 def refused(what, part, ranks, *arguments, code=2):
     found, errors = end(start(ranks, *arguments))
     judge.holds(found == code and errors.count(part) == 1,
@@ -140,14 +153,13 @@ refused("no lanes", "2 ranks were started, but [pipeline] has lanes = 1", 2, "ru
 refused("fewer lanes than ranks", "4 ranks were started, but [pipeline] has lanes = 3", 4, "run", "chain.toml", *lanes(3))
 refused("an evaluation", "only training by `seam run FILE` is shared out among ranks", 2, "eval", "chain-one")
 refused("a file with a mistake", "'epoch'", 2, "run", "chain.toml", "--set", "schedule.epoch=3")
-refused("other parameters on a rank", "stage.adam.rate" if False else "SHA-256 of the pipeline: ", 2, "run", "chain.toml", *lanes(4),
+refused("other parameters on a rank", "SHA-256 of the pipeline: ", 2, "run", "chain.toml", *lanes(4),
         "--set", "stage.adam.rate=0.00$((RANK+1))")
-refused("a rank without its file", "rank 1 failed: ", 2, "run", "chain.toml", *lanes(4), "--set",
-        "'stage.items.root=\"'${NO_SUCH:-wardrobe}$((RANK))'\"'")
+refused("a rank without its file", "rank 1 failed: chain1.toml: error: ", 2, "run", "chain${RANK#0}.toml", *lanes(2))
 judge.check("no run folder is left of a rejected run", list(judge.folder.glob("runs/*")), [])
 ran = judge.call("run", "chain.toml", OMPI_COMM_WORLD_SIZE="2", **{name: VARIABLES[name] for name in VARIABLES if name.startswith("OMPI")})
 judge.check("a process without its others", (ran.returncode, "OMPI_COMM_WORLD_SIZE" in ran.stderr), (2, True))
 ran = judge.call("run", "--resume", "chain-one", "--shard", "0/2", OMPI_COMM_WORLD_SIZE="2")
-judge.holds("MPI" not in ran.stderr, f"a shard is no rank\n{ran.stderr}")
+judge.holds("MPI" not in ran.stderr, f"a shard is not a rank\n{ran.stderr}")
 
 judge.end()

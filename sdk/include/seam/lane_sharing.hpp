@@ -43,7 +43,7 @@ template <class Terms>
   return added(std::move(sum), tree_sum(count - left, terms, first + left));
 }
 
-/// The same tree, of which each rank computes the part over its own terms: those from
+/// The same tree, computed by all ranks: each adds its own terms, which are those from
 /// rank * count / world on. There are at least as many terms as ranks.
 class SharedTree {
  public:
@@ -137,7 +137,7 @@ class LaneSharing {
       if (tree_.parts()[at].rank == rank_) write(sums[at]);
     }
   }
-  /// What another rank wrote in write_own(): lists of so many tensors.
+  /// What another rank wrote in write_own(): lists with N tensors each.
   void read(ByteReader& bytes, std::size_t rank, const torch::Device& device,
             std::vector<Tensors>& of_lanes, std::size_t in_lane, std::vector<Tensors>& sums,
             std::size_t in_sum) const {
