@@ -133,7 +133,8 @@ ExitCode run_as_rank(RunArguments arguments, Ranks& ranks,
     error = Error(thrown.what(), Fault::internal);
   }
   if (error) code = report_error(*error);
-  const bool failed = code != ExitCode::success && static_cast<int>(code) != stopped_code;
+  const bool failed =
+      error || (code != ExitCode::success && static_cast<int>(code) != stopped_code);
   if (!failed || ranks.parted()) return code;
   if (!error) {
     error = Error(muted ? muted->errors() : "see its messages", fault_of(code));
