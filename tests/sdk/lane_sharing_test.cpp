@@ -51,12 +51,14 @@ class TrunkImpl : public torch::nn::Module {
 
   Tensor forward(const Tensor& images) {
     brightest.copy_(images.flatten().argmax());
-    return norm(conv(images)).relu();
+    const Tensor made = norm(conv(images)).relu().contiguous(torch::MemoryFormat::ChannelsLast);
+    return detached ? made.detach() : made;
   }
 
   torch::nn::Conv2d conv;
   torch::nn::BatchNorm2d norm;
   Tensor brightest;
+  bool detached = false;
 };
 TORCH_MODULE(Trunk);
 
@@ -191,12 +193,12 @@ struct Trial {
   return ::testing::AssertionSuccess();
 }
 
-/// Three steps with batches of 22, 3 and 15 rows.
+/// Three steps with batches of 22, 5 and 15 rows; the second batch has two lanes.
 Numbers three_steps(Lanes lanes, Ranks* ranks) {
   lanes.ranks = ranks;
   Trial trial(lanes);
   Numbers numbers = trial.step(batch(22));
-  for (auto& [name, tensor] : trial.step(batch(3, 1))) numbers["second." + name] = tensor;
+  for (auto& [name, tensor] : trial.step(batch(5, 1))) numbers["second." + name] = tensor;
   for (auto& [name, tensor] : trial.step(batch(15, 2))) numbers["third." + name] = tensor;
   return numbers;
 }
@@ -257,6 +259,22 @@ TEST(LaneSharing, RanksGiveTheBytesOfOneProcess) {
   }
   EXPECT_FALSE(equal(three_steps({4}, nullptr), three_steps({6}, nullptr)))
       << "the comparison compares nothing";
+}
+
+TEST(LaneSharing, AResultHasAGradientIfItHasOneOnAnotherRank) {
+  const auto step_without_gradient_in_the_first_lane = [](Ranks* ranks) {
+    Trial trial({2, LaneMemory::keep, ranks});
+    trial.trunk->before_net = [&](Packet& packet, Context& /*context*/) {
+      trial.trunk->net()->detached = packet.get(field::images)[0][0][0][0].item<float>() == 0;
+    };
+    return trial.step(batch(8));
+  };
+  const Numbers expected = step_without_gradient_in_the_first_lane(nullptr);
+  EXPECT_TRUE(expected.at("trunk.norm.weight.gradient").defined());
+  ThreadRanks ranks(2);
+  ranks.run([&](Ranks& own) {
+    EXPECT_TRUE(equal(step_without_gradient_in_the_first_lane(&own), expected)) << own.rank();
+  });
 }
 
 TEST(LaneSharing, EachRankComputesItsOwnLanesOnly) {
