@@ -189,8 +189,8 @@ void check_block(InstructionSet set, std::int64_t channels) {
   };
   const auto expect_sums = [&](const std::vector<double>& actual, const Tensor& first,
                                const Tensor& second, const std::string& which) {
-    const Tensor expected =
-        torch::cat({first.to(torch::kFloat64).sum({0, 1}), second.to(torch::kFloat64).sum({0, 1})});
+    const Tensor expected = torch::cat({first.to(torch::kFloat64).sum(at::IntArrayRef{0, 1}),
+                                        second.to(torch::kFloat64).sum(at::IntArrayRef{0, 1})});
     expect_close<T>(torch::tensor(actual, torch::kFloat64), expected, what + ", " + which);
   };
   std::vector<double> of_output = sums();
