@@ -11,7 +11,6 @@
 
 namespace seam::stages::folds_test {
 
-
 std::vector<std::string> some_items(int count, int images) {
   std::vector<std::string> items;
   for (int i = 0; i < count * images; ++i) items.push_back("item " + std::to_string(i % count));
