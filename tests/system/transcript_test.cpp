@@ -23,7 +23,7 @@
 ///
 /// $HERE is the folder of the case, $PLUGINS that of the test plugins, $SOURCE that of the sources
 /// and $DATA that in SEAM_TEST_DATA. Texts and `env` write them as ${HERE}.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cstddef>
