@@ -202,7 +202,7 @@ void soak_runs(std::int64_t packets, std::int64_t runs) {
     if (!(arrived == *expected)) throw Error("other packets arrived than with one thread");
     if (run < settled) early = resident();
     std::printf("run %lld, %d threads: %lld packets arrived, %.1f MiB\n",
-                static_cast<long long>(run + 1), threads, static_cast<long long>(arrived.packets),
+                static_cast<long long>(run) + 1, threads, static_cast<long long>(arrived.packets),
                 resident());
     std::fflush(stdout);
   }
