@@ -2,7 +2,6 @@
 
 #include <elf.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,8 +10,7 @@
 
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace manifest_test {
+namespace seam::host::manifest_test {
 
 using seam::test::TemporaryFolder;
 
@@ -215,5 +213,4 @@ TEST(LibraryConflict, MajorAndMinorMustAgree) {
   EXPECT_THAT(library_conflict(a, "a.so", b, "b.so"), HasSubstr("OpenCV 4.6.0"));
 }
 
-}  // namespace manifest_test
-}  // namespace seam::host
+}  // namespace seam::host::manifest_test

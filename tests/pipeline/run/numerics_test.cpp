@@ -1,6 +1,5 @@
 #include "pipeline/run/numerics.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,8 +10,7 @@
 #include "seam/refusal_testing.hpp"
 #include "tests/support/kept_environment.hpp"
 
-namespace seam::host {
-namespace numerics_test {
+namespace seam::host::numerics_test {
 
 std::vector<std::string> one_cpu() {
   return {"cpu"};
@@ -83,5 +81,4 @@ TEST(Numerics, AreNamedInAFewWords) {
             "cuda:0 in bfloat16, not deterministic");
 }
 
-}  // namespace numerics_test
-}  // namespace seam::host
+}  // namespace seam::host::numerics_test

@@ -12,8 +12,7 @@
 #include "stages/nn/squash.hpp"
 #include "tests/stages/nn/routing_reference.hpp"
 
-namespace seam::nn {
-namespace kernels_test {
+namespace seam::nn::kernels_test {
 
 using stages::best_instruction_set;
 using stages::InstructionSet;
@@ -307,5 +306,4 @@ TEST(RoutingKernels, OfEveryInstructionSetSquashAsLibTorchDoes) {
   }
 }
 
-}  // namespace kernels_test
-}  // namespace seam::nn
+}  // namespace seam::nn::kernels_test
