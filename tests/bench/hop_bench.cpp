@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "pipeline/graph/flow.hpp"
+#include "seam/error.hpp"
 #include "tests/bench/measuring.hpp"
 #include "tests/bench/no_services.hpp"
 
@@ -32,7 +33,7 @@ using namespace seam;  // the measured classes
 
 inline constexpr Field<std::int64_t> number{"number"};
 
-struct Options {
+struct Sizes {
   std::int64_t stages, packets, turns;
   int threads;
 };
@@ -89,7 +90,7 @@ struct Timed {
   std::int64_t sum = 0;  // sum of all numbers at the end: shows that all arrived
 };
 
-Timed run_seam(const Options& options, Stages kind) {
+Timed run_seam(const Sizes& options, Stages kind) {
   Timed timed;
   std::map<std::string, std::unique_ptr<StageRunner>> stages;
   host::FlowSpec flow;
@@ -122,7 +123,7 @@ Timed run_seam(const Options& options, Stages kind) {
   return timed;
 }
 
-Timed run_tbb(const Options& options, Stages kind) {
+Timed run_tbb(const Sizes& options, Stages kind) {
   using Message = std::shared_ptr<std::int64_t>;
   using Node = tbb::flow::function_node<Message, Message>;
   Timed timed;
@@ -166,8 +167,8 @@ Timed run_tbb(const Options& options, Stages kind) {
   return timed;
 }
 
-void compare(const Options& options, Stages kind) {
-  const double hops = static_cast<double>(options.packets) * (options.stages + 1);
+void compare(const Sizes& options, Stages kind) {
+  const double hops = static_cast<double>(options.packets * (options.stages + 1));
   const std::int64_t expected =
       options.packets * (options.packets - 1) / 2 + options.packets * options.stages;
   std::vector<double> seam_ns;
@@ -189,11 +190,11 @@ void compare(const Options& options, Stages kind) {
 }
 
 void measure(int count, char** arguments) {
-  const bench::Options read(
+  const bench::Options words(
       count, arguments,
       {{"--stages", "10"}, {"--packets", "200000"}, {"--turns", "5"}, {"--threads", "2"}});
-  const Options options{read.number("--stages"), read.number("--packets"), read.number("--turns"),
-                        static_cast<int>(read.number("--threads"))};
+  const Sizes options{words.count("--stages"), words.count("--packets"), words.count("--turns"),
+                      static_cast<int>(words.count("--threads"))};
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
                                     static_cast<std::size_t>(options.threads));
   compare(options, Stages::parallel);

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "pipeline/graph/flow.hpp"
+#include "seam/error.hpp"
 #include "tests/bench/measuring.hpp"
 #include "tests/bench/no_services.hpp"
 
@@ -240,9 +241,9 @@ void measure(int count, char** arguments) {
   const bench::Options options(count, arguments,
                                {{"--packets", "1000000"}, {"--runs", "100"}, {"--slow-sink", "0"}});
   if (options.number("--slow-sink") == 0) {
-    soak_runs(options.number("--packets"), options.number("--runs"));
+    soak_runs(options.count("--packets"), options.count("--runs"));
   } else {
-    slow_sink(options.number("--packets"));
+    slow_sink(options.count("--packets"));
   }
 }
 

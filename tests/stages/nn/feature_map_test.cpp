@@ -17,7 +17,8 @@ TEST(FeatureMap, HasTheChannelsAndAtLeastOnePixel) {
   for (const std::vector<std::int64_t>& sizes :
        {std::vector<std::int64_t>{2, 4, 0, 3}, {2, 4, 3, 0}, {2, 5, 3, 3}, {2, 4, 3}}) {
     EXPECT_REFUSED(check_feature_map(torch::zeros(sizes), 4), Fault::configuration,
-                   "and not [N,4,H,W]");
+                   "and not [N,4,H,W]")
+        << torch::IntArrayRef(sizes);
   }
 }
 

@@ -63,7 +63,7 @@ class Retrieval {
       : index("gallery", std::move(gallery)) {
     refer_to(search, index);
   }
-  /// Evaluates at each of `k`, in ascending order, and searches the last of them.
+  /// Evaluates at each of `k`, and searches the last of them, which is the largest.
   explicit Retrieval(const std::vector<std::int64_t>& k) : Retrieval() {
     search.set("k", k.back());
     recall.set("k", k);
