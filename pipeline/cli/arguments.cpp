@@ -161,8 +161,7 @@ void add_run(CommandParser& parser, RunArguments& run) {
                 "also write metrics and images for TensorBoard to the run folder")
       ->excludes(headspace);
   value(verb, "--time-limit", run.time_limit, "TIME",
-        "stop after this time and write a checkpoint, as on SIGTERM; such as 3h, 90m or "
-        "1h30m")
+        "stop after this time and write a checkpoint, as on SIGTERM; such as 3h, 90m or 1h30m")
       ->check(CLI::Validator(
           [](const std::string& text) {
             return duration_of(text) ? std::string()
@@ -380,8 +379,7 @@ void add_report(CommandParser& parser, ReportArguments& report) {
                  "runs/second --output compared.html",
                  [&report] { return report_verb(report); });
   value(verb, "run", report.runs, "DIR",
-        "run folders; for a single sweep folder or folder of runs, the page is a table "
-        "of its runs")
+        "run folders; for a single sweep folder or folder of runs, the page is a table of its runs")
       ->required()
       ->expected(1, -1);
   value(verb, "--output", report.output, "FILE",

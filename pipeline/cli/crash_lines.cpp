@@ -11,7 +11,6 @@
 #include <map>
 #include <set>
 #include <sstream>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>

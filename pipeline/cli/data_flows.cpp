@@ -1,7 +1,6 @@
 #include "pipeline/cli/data_flows.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>

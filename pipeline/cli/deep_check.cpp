@@ -10,7 +10,6 @@
 #include <optional>
 #include <set>
 #include <sstream>
-#include <utility>
 
 #include "pipeline/cli/data_flows.hpp"
 #include "pipeline/cli/loading.hpp"

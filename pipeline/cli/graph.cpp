@@ -8,7 +8,6 @@
 
 #include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/verbs.hpp"
-#include "pipeline/run/clock.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/run/summary.hpp"
 #include "pipeline/text/count.hpp"

@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <iostream>
 #include <string>
 
 #include "pipeline/cli/verbs.hpp"

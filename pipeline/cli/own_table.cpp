@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
-#include <utility>
 #include <vector>
 
 #include "pipeline/run/files.hpp"

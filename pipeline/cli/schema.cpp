@@ -1,6 +1,5 @@
 #include <cmath>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <utility>
 #include <variant>

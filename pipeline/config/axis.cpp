@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <utility>
 
 #include "pipeline/text/nearest.hpp"
 #include "pipeline/text/parse.hpp"

@@ -1,7 +1,5 @@
 #include "pipeline/config/host_tables.hpp"
 
-#include <utility>
-
 namespace seam::host {
 namespace {
 

@@ -365,8 +365,7 @@ std::vector<std::string> apply_overrides(Table& tree, const std::vector<std::str
     }
     if (!path) {
       findings.error("set-syntax", place_at(0, text.size()),
-                     "--set takes a key, an equals sign and a value: "
-                     "--set stage.model.classes=50");
+                     "--set takes a key, an equals sign and a value: --set stage.model.classes=50");
       continue;
     }
     if (path->front().key == "extends") {

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <set>
 #include <system_error>
-#include <utility>
 
 #include "pipeline/config/host_tables.hpp"
 #include "pipeline/config/source.hpp"

@@ -6,7 +6,6 @@
 ///     loss = ["arcface", "triplet"]     a group: one of its variants is chosen at a time
 #pragma once
 
-#include <cstddef>
 #include <map>
 #include <set>
 #include <string>

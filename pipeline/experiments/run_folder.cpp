@@ -1,12 +1,9 @@
 #include "pipeline/experiments/run_folder.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <fstream>
 #include <optional>
 #include <sstream>
-#include <utility>
 
 #include "pipeline/config/document.hpp"
 #include "pipeline/run/checkpoint.hpp"

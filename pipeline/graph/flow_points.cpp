@@ -1,6 +1,5 @@
 #include "pipeline/graph/flow_points.hpp"
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 

@@ -16,7 +16,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "pipeline/graph/activity.hpp"

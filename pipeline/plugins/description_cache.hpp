@@ -12,9 +12,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "pipeline/plugins/manifest.hpp"
 #include "seam/runner.hpp"

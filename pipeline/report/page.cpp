@@ -2,7 +2,6 @@
 
 #include <fstream>
 #include <set>
-#include <system_error>
 
 #include "pipeline/report/page_parts.hpp"
 #include "pipeline/report/report_data.hpp"

@@ -29,15 +29,10 @@ Error no_device(const CheckedPipeline& pipeline, const std::vector<std::string>&
     text += "no plugin in this pipeline uses LibTorch, so everything runs on 'cpu'";
   } else {
     text += fmt::format("there {} {}", devices.size() == 1 ? "is" : "are", enumerated(devices));
-    if (libtorch.ends_with("+cpu")) {
+    if (devices.size() == 1) {
       text += fmt::format(
-          "; the plugins' LibTorch, {}, is built for CPUs only: build them against "
-          "a CUDA build",
-          libtorch);
-    } else if (devices.size() == 1) {
-      text += fmt::format(
-          "; LibTorch {} finds no GPU; check with `nvidia-smi` whether this process can "
-          "use one",
+          "; LibTorch {} finds no GPU: it is a build for CPUs only (see \"On a GPU\" in "
+          "docs/dependencies.md), or this process can use none (see `nvidia-smi`)",
           libtorch);
     }
   }

@@ -18,7 +18,9 @@ add_library(Seam::tensor INTERFACE IMPORTED GLOBAL)
 # SYSTEM: LibTorch's headers are not ours to keep free of warnings.
 target_include_directories(Seam::tensor SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 target_compile_definitions(Seam::tensor INTERFACE SEAM_WITH_TENSOR)
-target_link_libraries(Seam::tensor INTERFACE Seam::sdk ${TORCH_LIBRARIES})
+# The compiler's library comes first: the libtorch.so of CUDA wheels exports parts of a std::filesystem that call null.
+target_link_libraries(Seam::tensor INTERFACE Seam::sdk -Wl,--push-state,--no-as-needed,-lstdc++,--pop-state
+  ${TORCH_LIBRARIES})
 # OpenMP's target names its library by path, and LibTorch brings one of the same name in a folder of
 # its own: CMake would warn of that for each program. The compiler's flag does not need a path.
 separate_arguments(openmp_flags NATIVE_COMMAND "${OpenMP_CXX_FLAGS}")

@@ -7,7 +7,6 @@
 ///     img/B/img_1.jpg     41
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <limits>

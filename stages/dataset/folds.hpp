@@ -17,7 +17,6 @@
 #include <seam/stage.hpp>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace seam::stages {

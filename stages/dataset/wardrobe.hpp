@@ -2,12 +2,9 @@
 /// any other in the In-Shop layout.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <seam/stage.hpp>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "stages/dataset/inshop.hpp"
 #include "stages/dataset/wardrobe/folder.hpp"

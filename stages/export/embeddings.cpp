@@ -48,13 +48,12 @@ std::string npy_header(std::int64_t rows, std::int64_t columns, StoredAs stored)
 
 void Embeddings::declare(Declaration& d) {
   d.doc(
-      "Writes the embeddings of a flow as `NAME.npy`, which `numpy.load` reads as "
-      "[rows, dimensions] in `precision`, and as `NAME.csv` with one line per row: `row`, `path` "
-      "(the image's "
-      "name in the data set), `index`, `item`, `category` and `list` (the list or folder that "
-      "named it) and `number` (the image's number in the flow, counting those that were dropped). "
-      "The files are written when the flow has ended and are replaced if it runs again. Embeddings "
-      "with NaN or infinite elements are rejected.");
+      "Writes the embeddings of a flow as `NAME.npy`, which `numpy.load` reads as [rows, "
+      "dimensions] in `precision`, and as `NAME.csv` with one line per row: `row`, `path` (the "
+      "image's name in the data set), `index`, `item`, `category` and `list` (the list or folder "
+      "that named it) and `number` (the image's number in the flow, counting those that were "
+      "dropped). The files are written when the flow has ended and are replaced if it runs again. "
+      "Embeddings with NaN or infinite elements are rejected.");
   d.only_writes();
   d.parameter("folder", folder_, "folder of the files, relative to the run folder");
   d.parameter("name", file_name_,

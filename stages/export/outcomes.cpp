@@ -6,7 +6,6 @@
 #include <string_view>
 #include <system_error>
 #include <unordered_set>
-#include <utility>
 
 #include "stages/export/csv.hpp"
 #include "stages/export/exported_file.hpp"

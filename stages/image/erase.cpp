@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/image/check_order.hpp"

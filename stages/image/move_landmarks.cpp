@@ -1,6 +1,5 @@
 #include "stages/image/move_landmarks.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include <seam/error.hpp>

@@ -65,9 +65,8 @@ class Arcface final : public ProxyLoss {
   void declare(Declaration& d) override {
     d.doc(
         "ArcFace (Deng et al. 2019): classification by item. The logits are the cosines between "
-        "the "
-        "embedding and one learned proxy per item; the angle to the correct proxy is increased by "
-        "`margin`.");
+        "the embedding and one learned proxy per item; the angle to the correct proxy is increased "
+        "by `margin`.");
     declare_proxies(d);
     d.parameter("margin", options_.margin,
                 "added to the angle to the correct proxy; 0.5 is 28.6 degrees")

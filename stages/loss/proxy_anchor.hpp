@@ -71,9 +71,8 @@ class ProxyAnchor final : public ProxyLoss {
   void declare(Declaration& d) override {
     d.doc(
         "Proxy-anchor loss (Kim et al. 2020): each item of the training list has a learned proxy; "
-        "by "
-        "cosine similarity, images of the item are pulled towards it and all other images of the "
-        "batch are pushed away.");
+        "by cosine similarity, images of the item are pulled towards it and all other images of "
+        "the batch are pushed away.");
     declare_proxies(d);
     d.parameter(
          "margin", options_.margin,

@@ -5,7 +5,6 @@
 #include <seam/loss.hpp>
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "stages/counted.hpp"
@@ -35,8 +34,7 @@ class Reconstruction final : public Loss {
   void declare(Declaration& d) override {
     d.doc(
         "Squared error between images and their reconstructions by a decoder, averaged over a "
-        "batch. "
-        "With `weight`, a regulariser for capsule networks.");
+        "batch. With `weight`, a regulariser for capsule networks.");
     d.parameter("reduction", reduction_, "how the squared errors of an image's values are combined",
                 {{"mean", Reduction::mean}, {"sum", Reduction::sum}});
     d.needs(field::images);

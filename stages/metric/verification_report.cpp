@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <string_view>
 #include <utility>
 

@@ -6,7 +6,6 @@
 #include <seam/error.hpp>
 
 #include <sstream>
-#include <string>
 
 #include "stages/nn/embedding.hpp"
 

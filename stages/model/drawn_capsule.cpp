@@ -2,8 +2,6 @@
 
 #include <torch/types.h>
 
-#include <string>
-
 #include <seam/contract.hpp>
 #include <seam/error.hpp>
 

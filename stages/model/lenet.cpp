@@ -5,7 +5,6 @@
 #include <seam/error.hpp>
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "stages/nn/embedding.hpp"

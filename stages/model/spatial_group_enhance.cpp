@@ -16,8 +16,7 @@ SpatialGroupEnhanceImpl::SpatialGroupEnhanceImpl(std::int64_t channels, std::int
   if (channels < 1 || groups < 1 || channels % groups != 0) {
     throw Error(std::to_string(channels) + " channels cannot be divided into " +
                     std::to_string(groups) +
-                    " groups of the same size; choose `groups` that "
-                    "divide them",
+                    " groups of the same size; choose `groups` that divide them",
                 Fault::configuration);
   }
   weight_ = register_parameter("weight", torch::zeros({1, groups, 1, 1}));

@@ -5,7 +5,6 @@
 #include <torch/types.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "stages/cpu/grain.hpp"
 

@@ -2,7 +2,6 @@
 
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/types.h>
-#include <torch/utils.h>
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,6 @@
 ///                   /epoch-0012/1.jpg     written before it
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>

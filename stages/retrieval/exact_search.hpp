@@ -21,7 +21,6 @@
 #include <cstdint>
 #include <seam/retrieval.hpp>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "stages/retrieval/query_search.hpp"

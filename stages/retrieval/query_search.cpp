@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numeric>
 #include <seam/error.hpp>
-#include <utility>
 
 namespace seam::stages {
 namespace {

@@ -9,7 +9,6 @@
 #include <seam/reference.hpp>
 #include <seam/retrieval.hpp>
 #include <seam/stage.hpp>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>

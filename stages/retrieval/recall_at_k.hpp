@@ -16,7 +16,6 @@
 #include <seam/bootstrap.hpp>
 #include <set>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>

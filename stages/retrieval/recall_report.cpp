@@ -1,6 +1,5 @@
 #include "stages/retrieval/recall_report.hpp"
 
-#include <cmath>
 #include <cstddef>
 #include <seam/error.hpp>
 

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <optional>
 #include <seam/tensor.hpp>
-#include <string>
 #include <string_view>
 #include <vector>
 

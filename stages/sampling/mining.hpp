@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <seam/retrieval.hpp>
 #include <span>
-#include <vector>
 
 #include "stages/sampling/mined_negatives.hpp"
 

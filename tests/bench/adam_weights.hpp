@@ -5,7 +5,6 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "stages/train/adam.hpp"

@@ -91,7 +91,7 @@ def bench_step(programs, turns):
     print("where Seam's time goes:", flush=True)
     for precision in ("float32", "bfloat16") if "Seam, bfloat16" in found else ("float32",):
         print(f"{precision}:", flush=True)
-        subprocess.run([ours, "--steps", "1", "--precision", precision, "--breakdown"], check=True)
+        subprocess.run([ours, "--steps", "1", "--precision", precision, "--breakdown", "1"], check=True)
     seam, peer = found["Seam"], found["PyTorch"]
     strongest = found["strongest PyTorch"]
     text = (f"step ratio={peer['ms_per_image'] / seam['ms_per_image']:.2f} "

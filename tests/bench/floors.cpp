@@ -5,7 +5,6 @@
 ///     floors ROOT [LIST]        LIST defaults to ROOT/Eval/list_eval_partition.txt
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <filesystem>

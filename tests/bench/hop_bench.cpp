@@ -13,20 +13,19 @@
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "pipeline/graph/flow.hpp"
+#include "seam/error.hpp"
+#include "tests/bench/measuring.hpp"
+#include "tests/bench/no_services.hpp"
 
 namespace {
 
@@ -34,11 +33,9 @@ using namespace seam;  // the measured classes
 
 inline constexpr Field<std::int64_t> number{"number"};
 
-struct Options {
-  int stages = 10;
-  std::int64_t packets = 200'000;
-  int turns = 5;
-  int threads = 2;
+struct Sizes {
+  std::int64_t stages, packets, turns;
+  int threads;
 };
 
 enum class Stages : std::uint8_t { serial, parallel };
@@ -88,21 +85,12 @@ class Sum final : public Sink {
   std::int64_t& sum_;
 };
 
-class NoServices final : public Services {
- public:
-  void log(LogLevel /*level*/, std::string_view /*stage*/, std::string_view /*text*/) override {}
-  void metric(std::string_view /*stage*/, std::string_view /*name*/, double /*value*/) override {}
-  void report(std::string_view /*stage*/, std::string_view /*title*/,
-              std::string_view /*text*/) override {}
-  [[nodiscard]] bool stop_requested() const override { return false; }
-};
-
 struct Timed {
   double seconds = 0;
   std::int64_t sum = 0;  // sum of all numbers at the end: shows that all arrived
 };
 
-Timed run_seam(const Options& options, Stages kind) {
+Timed run_seam(const Sizes& options, Stages kind) {
   Timed timed;
   std::map<std::string, std::unique_ptr<StageRunner>> stages;
   host::FlowSpec flow;
@@ -114,7 +102,7 @@ Timed run_seam(const Options& options, Stages kind) {
     flow.nodes.push_back(std::move(node));
   };
   add("count", std::make_unique<Count>(options.packets));
-  for (int i = 0; i < options.stages; ++i) {
+  for (std::int64_t i = 0; i < options.stages; ++i) {
     const std::string name = "increment" + std::to_string(i);
     if (kind == Stages::serial) {
       add(name, std::make_unique<Increment>());
@@ -124,21 +112,18 @@ Timed run_seam(const Options& options, Stages kind) {
   }
   add("sum", std::make_unique<Sum>(timed.sum));
 
-  NoServices services;
+  bench::NoServices services;
   host::FlowOptions flow_options;
   flow_options.run.services = &services;
   flow_options.run.flow = flow.name;
   host::FlowEngine engine(options.threads);
   const host::FlowResult result = engine.run(flow, stages, flow_options);
-  if (result.error) {
-    std::fprintf(stderr, "hop_bench: %s\n", result.error->what());
-    std::exit(1);
-  }
+  if (result.error) throw Error(*result.error);
   timed.seconds = result.seconds;
   return timed;
 }
 
-Timed run_tbb(const Options& options, Stages kind) {
+Timed run_tbb(const Sizes& options, Stages kind) {
   using Message = std::shared_ptr<std::int64_t>;
   using Node = tbb::flow::function_node<Message, Message>;
   Timed timed;
@@ -157,7 +142,7 @@ Timed run_tbb(const Options& options, Stages kind) {
         kind == Stages::serial ? tbb::flow::serial : tbb::flow::unlimited;
     std::vector<std::unique_ptr<Node>> nodes;
     nodes.reserve(static_cast<std::size_t>(options.stages));
-    for (int i = 0; i < options.stages; ++i) {
+    for (std::int64_t i = 0; i < options.stages; ++i) {
       nodes.push_back(std::make_unique<Node>(graph, concurrency, [](Message message) {
         ++*message;
         return message;
@@ -182,67 +167,42 @@ Timed run_tbb(const Options& options, Stages kind) {
   return timed;
 }
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-void measure(const Options& options, Stages kind) {
-  const double hops = static_cast<double>(options.packets) * (options.stages + 1);
+void compare(const Sizes& options, Stages kind) {
+  const double hops = static_cast<double>(options.packets * (options.stages + 1));
   const std::int64_t expected =
       options.packets * (options.packets - 1) / 2 + options.packets * options.stages;
   std::vector<double> seam_ns;
   std::vector<double> tbb_ns;
-  for (int turn = 0; turn <= options.turns; ++turn) {
+  for (std::int64_t turn = 0; turn <= options.turns; ++turn) {
     const Timed ours = run_seam(options, kind);
     const Timed theirs = run_tbb(options, kind);
-    if (ours.sum != expected || theirs.sum != expected) {
-      std::fprintf(stderr, "hop_bench: not all packets arrived\n");
-      std::exit(1);
-    }
+    if (ours.sum != expected || theirs.sum != expected) throw Error("not all packets arrived");
     if (turn == 0) continue;  // the first turn creates threads and memory
     seam_ns.push_back(ours.seconds / hops * 1e9);
     tbb_ns.push_back(theirs.seconds / hops * 1e9);
   }
-  const double ours = median(seam_ns);
-  const double theirs = median(tbb_ns);
-  std::printf("%s ratio=%.2f seam_ns=%.0f tbb_ns=%.0f stages=%d packets=%lld threads=%d\n",
+  const double ours = bench::median(seam_ns);
+  const double theirs = bench::median(tbb_ns);
+  std::printf("%s ratio=%.2f seam_ns=%.0f tbb_ns=%.0f stages=%lld packets=%lld threads=%d\n",
               kind == Stages::serial ? "hop" : "hop_parallel", theirs / ours, ours, theirs,
-              options.stages, static_cast<long long>(options.packets), options.threads);
+              static_cast<long long>(options.stages), static_cast<long long>(options.packets),
+              options.threads);
 }
 
-std::optional<Options> read_options(const std::vector<std::string>& arguments) {
-  Options options;
-  for (std::size_t i = 0; i < arguments.size(); i += 2) {
-    if (i + 1 == arguments.size()) return std::nullopt;
-    const int value = std::atoi(arguments[i + 1].c_str());
-    if (value < 1) return std::nullopt;
-    if (arguments[i] == "--stages") {
-      options.stages = value;
-    } else if (arguments[i] == "--packets") {
-      options.packets = value;
-    } else if (arguments[i] == "--turns") {
-      options.turns = value;
-    } else if (arguments[i] == "--threads") {
-      options.threads = value;
-    } else {
-      return std::nullopt;
-    }
-  }
-  return options;
+void measure(int count, char** arguments) {
+  const bench::Options words(
+      count, arguments,
+      {{"--stages", "10"}, {"--packets", "200000"}, {"--turns", "5"}, {"--threads", "2"}});
+  const Sizes options{words.count("--stages"), words.count("--packets"), words.count("--turns"),
+                      static_cast<int>(words.count("--threads"))};
+  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(options.threads));
+  compare(options, Stages::parallel);
+  compare(options, Stages::serial);
 }
 
 }  // namespace
 
-int main(int count, char** values) {
-  const std::optional<Options> options = read_options({values + 1, values + count});
-  if (!options) {
-    std::puts("hop_bench [--stages 10] [--packets 200000] [--turns 5] [--threads 2]");
-    return 2;
-  }
-  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
-                                    static_cast<std::size_t>(options->threads));
-  measure(*options, Stages::parallel);
-  measure(*options, Stages::serial);
-  return 0;
+int main(int count, char** arguments) {
+  return bench::run(&measure, count, arguments);
 }

@@ -20,7 +20,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <exception>
 #include <iostream>
 #include <numeric>
 #include <span>

@@ -35,6 +35,11 @@ class Options {
   [[nodiscard]] std::int64_t number(const std::string& name) const {
     return std::stoll(values_.at(name));
   }
+  /// Throws std::invalid_argument for a number below 1.
+  [[nodiscard]] std::int64_t count(const std::string& name) const {
+    if (number(name) < 1) throw std::invalid_argument(name + " must be at least 1");
+    return number(name);
+  }
 
  private:
   [[noreturn]] void refuse(const std::string& name) const {

@@ -10,28 +10,26 @@
 /// The last line is "mining ratio=R ...": LibTorch's seconds divided by those of
 /// hardest_other_category.
 #include <ATen/Parallel.h>
-#include <sys/resource.h>
 #include <torch/types.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
-#include <functional>
 #include <limits>
 #include <map>
 #include <seam/error.hpp>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "stages/dataset/inshop_list.hpp"
 #include "stages/sampling/mining.hpp"
+#include "tests/bench/measuring.hpp"
 
 namespace {
 
+using seam::bench::Clock;
+using seam::bench::peak_mebibytes;
 using seam::stages::MiningRule;
 using seam::stages::MiningSet;
 using seam::stages::NegativeSource;
@@ -92,19 +90,6 @@ Labels labels_of(const std::filesystem::path& list) {
   return labels;
 }
 
-double peak_mebibytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
-double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  return taken.count();
-}
-
 void mine_by_libtorch(const torch::Tensor& vectors, const torch::Tensor& category) {
   constexpr std::int64_t tile = 1024;
   const std::int64_t images = vectors.size(0);
@@ -119,11 +104,12 @@ void mine_by_libtorch(const torch::Tensor& vectors, const torch::Tensor& categor
   }
 }
 
-void measure(const Labels& labels) {
+void compare(const Labels& labels) {
   torch::manual_seed(0);
   const auto images = static_cast<std::int64_t>(labels.item.size());
   const torch::Tensor vectors = torch::randn({images, dimensions});
   const double before = peak_mebibytes();
+  Clock clock;
   std::printf("%lld images of %s\n", static_cast<long long>(images), labels.text.c_str());
   const MiningSet set{vectors, labels.item, labels.category,
                       [](std::int64_t row) { return std::to_string(row); }};
@@ -131,9 +117,9 @@ void measure(const Labels& labels) {
   for (const MiningRule& rule : {MiningRule{NegativeSource::hardest_other_category, 0},
                                  MiningRule{NegativeSource::hardest_same_category, 0},
                                  MiningRule{NegativeSource::semi_hard, 2}}) {
-    double distance = 0;
-    const double taken =
-        seconds_of([&] { distance = mine(set, rule, labels.positive).mean_distance; });
+    clock.lap();
+    const double distance = mine(set, rule, labels.positive).mean_distance;
+    const double taken = clock.lap() / 1000;
     if (first == 0) first = taken;
     const std::string name(to_string(rule.negatives));
     std::printf("%s: %.2f s, mean distance %.3f\n", name.c_str(), taken, distance);
@@ -141,20 +127,20 @@ void measure(const Labels& labels) {
   std::printf("peak memory: %.0f MiB, %.0f MiB above that of the embeddings\n", peak_mebibytes(),
               peak_mebibytes() - before);
   const torch::Tensor category = torch::tensor(labels.category, torch::kInt64);
-  const double peer = seconds_of([&] { mine_by_libtorch(vectors, category); });
+  clock.lap();
+  mine_by_libtorch(vectors, category);
+  const double peer = clock.lap() / 1000;
   std::printf("mining ratio=%.2f seam_seconds=%.2f libtorch_seconds=%.2f threads=%d\n",
               peer / first, first, peer, at::get_num_threads());
+}
+
+void measure(int count, char** arguments) {
+  if (count > 2) throw seam::Error("mining_bench [LIST]");
+  compare(count == 2 ? labels_of(arguments[1]) : regular_labels());
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  try {
-    const std::span words(arguments, static_cast<std::size_t>(count));
-    if (words.size() > 2) throw seam::Error("mining_bench [LIST]");
-    measure(words.size() == 2 ? labels_of(words[1]) : regular_labels());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return seam::bench::run(&measure, count, arguments);
 }

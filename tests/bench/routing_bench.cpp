@@ -20,7 +20,6 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <map>
 #include <stdexcept>
 #include <string>

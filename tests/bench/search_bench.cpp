@@ -11,7 +11,6 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <exception>
 #include <iostream>
 #include <string>
 

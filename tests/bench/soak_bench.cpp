@@ -11,11 +11,9 @@
 /// `soak ratio=R ...`: memory after 32 runs divided by memory after the last; below 1 it has grown.
 #include <tbb/global_control.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -28,6 +26,9 @@
 #include <unistd.h>
 
 #include "pipeline/graph/flow.hpp"
+#include "seam/error.hpp"
+#include "tests/bench/measuring.hpp"
+#include "tests/bench/no_services.hpp"
 
 namespace {
 
@@ -37,12 +38,6 @@ inline constexpr Field<std::int64_t> number{"number"};
 inline constexpr Field<std::int64_t> left{"left"};
 inline constexpr Field<std::int64_t> right{"right"};
 inline constexpr Field<std::vector<std::uint8_t>> payload{"payload"};
-
-struct Options {
-  std::int64_t packets = 1'000'000;
-  int runs = 100;
-  bool slow_sink = false;
-};
 
 void spin(std::chrono::nanoseconds time) {
   const auto until = std::chrono::steady_clock::now() + time;
@@ -142,15 +137,6 @@ class Keep final : public Sink {
   std::chrono::nanoseconds time_;
 };
 
-class NoServices final : public Services {
- public:
-  void log(LogLevel /*level*/, std::string_view /*stage*/, std::string_view /*text*/) override {}
-  void metric(std::string_view /*stage*/, std::string_view /*name*/, double /*value*/) override {}
-  void report(std::string_view /*stage*/, std::string_view /*title*/,
-              std::string_view /*text*/) override {}
-  [[nodiscard]] bool stop_requested() const override { return false; }
-};
-
 /// Resident memory of this process, in MiB.
 double resident() {
   std::ifstream statm("/proc/self/statm");
@@ -168,7 +154,7 @@ class Flow {
   }
   host::FlowResult run(int threads, host::LimitSpec limits) {
     spec_.name = "soak";
-    NoServices services;
+    bench::NoServices services;
     options_.run.services = &services;
     options_.run.flow = spec_.name;
     options_.limits = limits;
@@ -182,14 +168,9 @@ class Flow {
   host::FlowOptions options_;
 };
 
-[[noreturn]] void give_up(const std::string& text) {
-  std::fprintf(stderr, "soak_bench: %s\n", text.c_str());
-  std::exit(1);
-}
-
 void check(const host::FlowResult& result) {
-  if (result.error) give_up(result.error->what());
-  for (const std::string& sentence : result.imbalances) give_up(sentence);
+  if (result.error) throw Error(*result.error);
+  for (const std::string& sentence : result.imbalances) throw Error(sentence);
 }
 
 Arrived soak(std::int64_t packets, int threads) {
@@ -209,32 +190,32 @@ Arrived soak(std::int64_t packets, int threads) {
   return arrived;
 }
 
-int soak_runs(const Options& options) {
+void soak_runs(std::int64_t packets, std::int64_t runs) {
   constexpr int most_threads = 16;
-  constexpr int settled = 2 * most_threads;  // runs until allocators have what they need
+  constexpr std::int64_t settled = 2 * most_threads;  // runs until allocators have what they need
   const auto from = std::chrono::steady_clock::now();
   std::optional<Arrived> expected;
   double early = 0;
-  for (int run = 0; run < options.runs; ++run) {
-    const int threads = 1 + run % most_threads;
-    const Arrived arrived = soak(options.packets, threads);
+  for (std::int64_t run = 0; run < runs; ++run) {
+    const int threads = 1 + static_cast<int>(run % most_threads);
+    const Arrived arrived = soak(packets, threads);
     if (!expected) expected = arrived;
-    if (!(arrived == *expected)) give_up("other packets arrived than with one thread");
+    if (!(arrived == *expected)) throw Error("other packets arrived than with one thread");
     if (run < settled) early = resident();
-    std::printf("run %d, %d threads: %lld packets arrived, %.1f MiB\n", run + 1, threads,
-                static_cast<long long>(arrived.packets), resident());
+    std::printf("run %lld, %d threads: %lld packets arrived, %.1f MiB\n",
+                static_cast<long long>(run) + 1, threads, static_cast<long long>(arrived.packets),
+                resident());
     std::fflush(stdout);
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - from;
   std::printf(
-      "soak ratio=%.2f runs=%d packets=%lld arrived=%lld early_mib=%.1f late_mib=%.1f "
+      "soak ratio=%.2f runs=%lld packets=%lld arrived=%lld early_mib=%.1f late_mib=%.1f "
       "seconds=%.0f\n",
-      early / resident(), options.runs, static_cast<long long>(options.packets),
+      early / resident(), static_cast<long long>(runs), static_cast<long long>(packets),
       static_cast<long long>(expected->packets), early, resident(), took.count());
-  return 0;
 }
 
-int slow_sink(const Options& options) {
+void slow_sink(std::int64_t packets) {
   constexpr std::size_t bytes = std::size_t{64} << 10;
   host::LimitSpec limits;
   limits.packets = 256;
@@ -242,47 +223,32 @@ int slow_sink(const Options& options) {
   const double before = resident();
   Arrived arrived;
   Flow flow;
-  flow.add("count", std::make_unique<Count>(options.packets, bytes), {});
+  flow.add("count", std::make_unique<Count>(packets, bytes), {});
   flow.add("parallel", std::make_unique<Parallel>(), {0});
   flow.add("keep", std::make_unique<Keep>(arrived, std::chrono::microseconds(20)), {1});
   const host::FlowResult result = flow.run(2, limits);
   check(result);
-  const double all = static_cast<double>(options.packets) * bytes / (1 << 20);
+  const double all = static_cast<double>(packets) * bytes / (1 << 20);
   std::printf(
       "slow_sink ratio=%.1f packets=%lld packets_peak=%llu bytes_peak_mib=%.1f "
       "limit_mib=8.0 resident_growth_mib=%.1f all_mib=%.0f\n",
-      all / (resident() - before), static_cast<long long>(options.packets),
+      all / (resident() - before), static_cast<long long>(packets),
       static_cast<unsigned long long>(result.packets_peak),
       static_cast<double>(result.bytes_peak) / (1 << 20), resident() - before, all);
-  return 0;
 }
 
-std::optional<Options> read_options(const std::vector<std::string>& arguments) {
-  Options options;
-  for (std::size_t i = 0; i < arguments.size(); i += 2) {
-    if (i + 1 == arguments.size()) return std::nullopt;
-    const int value = std::atoi(arguments[i + 1].c_str());
-    if (value < 1) return std::nullopt;
-    if (arguments[i] == "--packets") {
-      options.packets = value;
-    } else if (arguments[i] == "--runs") {
-      options.runs = value;
-    } else if (arguments[i] == "--slow-sink") {
-      options.slow_sink = true;
-    } else {
-      return std::nullopt;
-    }
+void measure(int count, char** arguments) {
+  const bench::Options options(count, arguments,
+                               {{"--packets", "1000000"}, {"--runs", "100"}, {"--slow-sink", "0"}});
+  if (options.number("--slow-sink") == 0) {
+    soak_runs(options.count("--packets"), options.count("--runs"));
+  } else {
+    slow_sink(options.count("--packets"));
   }
-  return options;
 }
 
 }  // namespace
 
-int main(int count, char** values) {
-  const std::optional<Options> options = read_options({values + 1, values + count});
-  if (!options) {
-    std::puts("soak_bench [--packets 1000000] [--runs 100] [--slow-sink 1]");
-    return 2;
-  }
-  return options->slow_sink ? slow_sink(*options) : soak_runs(*options);
+int main(int count, char** arguments) {
+  return bench::run(&measure, count, arguments);
 }

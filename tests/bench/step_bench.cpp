@@ -3,14 +3,12 @@
 ///
 ///     step_bench [--steps 2] [--batch 32] [--size 256] [--threads 2] [--precision bfloat16]
 ///                [--breakdown 1]
-#include <ATen/Parallel.h>
 #include <torch/types.h>
 
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <seam/tensor.hpp>
@@ -20,6 +18,7 @@
 #include "stages/nn/capsule_network.hpp"
 #include "tests/bench/adam_weights.hpp"
 #include "tests/bench/measuring.hpp"
+#include "tests/bench/torch_threads.hpp"
 
 namespace {
 
@@ -106,36 +105,30 @@ class Trainer {
   std::uint64_t drawn_ = 0;
 };
 
-}  // namespace
-
-int main(int count, char** arguments) {  // NOLINT(bugprone-exception-escape): ends a benchmark
-  std::int64_t batch = 32;
-  std::int64_t size = 256;
-  int steps = 2;
-  bool breakdown = false;
-  seam::Precision precision = seam::Precision::float32;
-  for (int i = 1; i < count; ++i) {
-    const std::string_view name = arguments[i];
-    if (name == "--breakdown") breakdown = true;
-    if (i + 1 == count) break;
-    const char* const value = arguments[i + 1];
-    if (name == "--batch") batch = std::atoll(value);
-    if (name == "--size") size = std::atoll(value);
-    if (name == "--steps") steps = std::atoi(value);
-    if (name == "--precision" && std::string_view(value) == "bfloat16") {
-      precision = seam::Precision::bfloat16;
-    }
-    if (name == "--threads") at::set_num_threads(std::atoi(value));
-  }
+void measure(int count, char** arguments) {
+  const seam::bench::Options options(count, arguments,
+                                     {{"--steps", "2"},
+                                      {"--batch", "32"},
+                                      {"--size", "256"},
+                                      {"--threads", "0"},
+                                      {"--precision", "float32"},
+                                      {"--breakdown", "0"}});
+  seam::bench::use_threads(options);
+  const std::int64_t batch = options.number("--batch");
+  const std::int64_t steps = options.number("--steps");
+  const bool breakdown = options.number("--breakdown") != 0;
+  const seam::Precision precision = options.text("--precision") == "bfloat16"
+                                        ? seam::Precision::bfloat16
+                                        : seam::Precision::float32;
   seam::host::keep_freed_memory();  // as a run does
   torch::manual_seed(0);
-  Trainer trainer(batch, size, precision);
+  Trainer trainer(batch, options.number("--size"), precision);
   const auto images = static_cast<double>(3 * batch);
   trainer.step();  // warm-up: allocates all memory
   Clock clock;
   std::vector<double> taken;
   std::map<std::string, double> parts;
-  for (int step = 0; step < steps; ++step) {
+  for (std::int64_t step = 0; step < steps; ++step) {
     clock.lap();
     if (breakdown) {
       trainer.step_in_parts(parts);
@@ -145,8 +138,15 @@ int main(int count, char** arguments) {  // NOLINT(bugprone-exception-escape): e
     taken.push_back(clock.lap() / images);
   }
   for (const auto& [part, milliseconds] : parts) {
-    std::printf("%-36s %7.2f ms per image\n", part.c_str(), milliseconds / steps / images);
+    std::printf("%-36s %7.2f ms per image\n", part.c_str(),
+                milliseconds / static_cast<double>(steps) / images);
   }
   std::printf("step ms_per_image=%.2f peak_gib=%.2f\n", seam::bench::median(taken),
               seam::bench::peak_mebibytes() / 1024);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  return seam::bench::run(&measure, count, arguments);
 }

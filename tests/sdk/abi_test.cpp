@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -30,8 +29,7 @@
 #include "seam/stage.hpp"
 #include "tests/support/text.hpp"
 
-namespace seam {
-namespace abi_test {
+namespace seam::abi_test {
 
 /// "Packet: 48 bytes, aligned to 8".
 template <class T>
@@ -144,5 +142,4 @@ TEST(Abi, LayoutIsThatOfTheSdkNumber) {
       << "existing plugins would break; see docs/compatibility.md and " << file;
 }
 
-}  // namespace abi_test
-}  // namespace seam
+}  // namespace seam::abi_test

@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
@@ -11,8 +10,7 @@
 
 #include "tests/support/text.hpp"
 
-namespace seam {
-namespace archive_test {
+namespace seam::archive_test {
 
 using test::message_of;
 using ::testing::AllOf;
@@ -99,5 +97,4 @@ TEST(Archive, AListIsNoNumberAndNoText) {
   EXPECT_THAT(message_of([&] { (void)archive.text("name"); }), HasSubstr("shape [1,3]"));
 }
 
-}  // namespace archive_test
-}  // namespace seam
+}  // namespace seam::archive_test

@@ -1,14 +1,10 @@
 #include "seam/bootstrap.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <numeric>
 #include <vector>
 
-namespace seam {
-namespace bootstrap_test {
+namespace seam::bootstrap_test {
 
 std::vector<ClusterSums> items_of(const std::vector<double>& hits, std::int64_t queries) {
   std::vector<ClusterSums> items;
@@ -59,5 +55,4 @@ TEST(Bootstrap, OneItemSaysNothingAboutOthers) {
   EXPECT_TRUE(bootstrap_intervals(items).empty());
 }
 
-}  // namespace bootstrap_test
-}  // namespace seam
+}  // namespace seam::bootstrap_test

@@ -1,7 +1,6 @@
 #include "seam/conformance.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <memory>
@@ -12,8 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace seam::testing {
-namespace conformance_test {
+namespace seam::testing::conformance_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -602,5 +600,4 @@ TEST(Conformance, ClosingIsAlwaysPossible) {
               Contains(AllOf(HasSubstr("closed in a flow"), HasSubstr("the door is stuck"))));
 }
 
-}  // namespace conformance_test
-}  // namespace seam::testing
+}  // namespace seam::testing::conformance_test

@@ -11,8 +11,7 @@
 #include <memory>
 #include <thread>
 
-namespace seam::detail {
-namespace counting_allocator_test {
+namespace seam::detail::counting_allocator_test {
 
 constexpr std::int64_t floats = 1 << 18;
 constexpr std::int64_t mebibyte = floats * 4;
@@ -116,5 +115,4 @@ TEST_F(CountingAllocatorTest, AgreesWithLibTorchsProfiler) {
   EXPECT_LT(now(), 4 * 8 * 28 * 28 * 4) << "the graph is freed";
 }
 
-}  // namespace counting_allocator_test
-}  // namespace seam::detail
+}  // namespace seam::detail::counting_allocator_test

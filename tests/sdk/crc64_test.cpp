@@ -6,8 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace seam {
-namespace crc64_test {
+namespace seam::crc64_test {
 
 std::uint64_t crc64(std::string_view text) {
   Crc64 checksum;
@@ -32,5 +31,4 @@ TEST(Crc64, TheCutsBetweenPiecesDoNotMatter) {
   }
 }
 
-}  // namespace crc64_test
-}  // namespace seam
+}  // namespace seam::crc64_test

@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdint>
@@ -12,8 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace seam {
-namespace declaration_test {
+namespace seam::declaration_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -284,5 +282,4 @@ TEST(Declaration, AParameterHasNoEffectWithOtherValuesOfTheOneItDependsOn) {
   EXPECT_EQ(documentation_of(parameter(declaration, "mode")), "which");
 }
 
-}  // namespace declaration_test
-}  // namespace seam
+}  // namespace seam::declaration_test

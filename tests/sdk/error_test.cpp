@@ -3,8 +3,7 @@
 #include <seam/error.hpp>
 #include <seam/origin.hpp>
 
-namespace seam {
-namespace error_test {
+namespace seam::error_test {
 
 TEST(Error, TellsTheChainFromTheInside) {
   Error error("'a.jpg' ends early", Fault::data);
@@ -27,5 +26,4 @@ TEST(Origin, SaysWhatIsKnown) {
   EXPECT_EQ(Origin().text(), "an unnamed origin");
 }
 
-}  // namespace error_test
-}  // namespace seam
+}  // namespace seam::error_test

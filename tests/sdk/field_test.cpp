@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <cstdint>
@@ -12,7 +11,6 @@
 #include <seam/error.hpp>
 #include <seam/field.hpp>
 #include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -6,8 +6,7 @@
 
 #include "seam/image.hpp"
 
-namespace seam {
-namespace image_test {
+namespace seam::image_test {
 
 Image counted(int height, int width, int channels) {
   Image image(height, width, channels);
@@ -60,5 +59,4 @@ TEST(Image, RefusesShapesThatNoPictureHas) {
   EXPECT_THROW(Image(1, 2, 2), std::invalid_argument);
 }
 
-}  // namespace image_test
-}  // namespace seam
+}  // namespace seam::image_test

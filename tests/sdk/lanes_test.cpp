@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/autograd.h>
 #include <torch/nn/module.h>
 #include <torch/nn/modules/batchnorm.h>
@@ -26,8 +25,7 @@
 #include <utility>
 #include <vector>
 
-namespace seam {
-namespace lanes_test {
+namespace seam::lanes_test {
 
 using detail::LaneRows;
 using detail::lanes_of;
@@ -768,5 +766,4 @@ TEST(Lanes, TheBackwardPassOfAllLanesBelongsToTheStage) {
   }
 }
 
-}  // namespace lanes_test
-}  // namespace seam
+}  // namespace seam::lanes_test

@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/nn/module.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
@@ -21,8 +20,7 @@
 
 #include "tests/temporary_folder.hpp"
 
-namespace seam {
-namespace module_test {
+namespace seam::module_test {
 
 using seam::testing::Harness;
 using ::testing::AllOf;
@@ -377,5 +375,4 @@ TEST(ModuleStage, ATensorOfTwoPartsCountsOnce) {
   EXPECT_THAT(to_text(network), HasSubstr("weight [2,64] shared"));
 }
 
-}  // namespace module_test
-}  // namespace seam
+}  // namespace seam::module_test

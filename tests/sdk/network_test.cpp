@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace seam {
-namespace network_test {
+namespace seam::network_test {
 
 NetworkPart network() {
   const NetworkPart norm{"norm",
@@ -36,5 +35,4 @@ TEST(Network, ItsSizeIsThatOfAllParts) {
             NetworkSize{});
 }
 
-}  // namespace network_test
-}  // namespace seam
+}  // namespace seam::network_test

@@ -1,16 +1,13 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <seam/random.hpp>
 #include <set>
 #include <vector>
 
-namespace seam {
-namespace random_test {
+namespace seam::random_test {
 
 using ::testing::ElementsAre;
 using ::testing::Ne;
@@ -138,5 +135,4 @@ TEST(Random, ShufflePermutesAndReachesEveryOrder) {
   EXPECT_EQ(orders.size(), 6U);
 }
 
-}  // namespace random_test
-}  // namespace seam
+}  // namespace seam::random_test

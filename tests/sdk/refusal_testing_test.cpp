@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest-spi.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 #include <seam/refusal_testing.hpp>
@@ -8,8 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace seam {
-namespace refusal_testing_test {
+namespace seam::refusal_testing_test {
 
 using ::testing::HasSubstr;
 
@@ -61,5 +59,4 @@ TEST(ExpectRefused, ABrokenStageDoesNotRefuse) {
       HasSubstr("Actual: an Error with Fault::internal: half a file (a std::out_of_range)"));
 }
 
-}  // namespace refusal_testing_test
-}  // namespace seam
+}  // namespace seam::refusal_testing_test

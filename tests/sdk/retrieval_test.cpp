@@ -1,7 +1,6 @@
 #include "seam/retrieval.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <seam/declaration.hpp>
 #include <seam/error.hpp>

@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 #include <new>
@@ -11,8 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace seam {
-namespace runner_test {
+namespace seam::runner_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -272,12 +270,8 @@ TEST(Harness, RefusesABatchThatNoStageWouldBeGiven) {
   Packet batch = batch_of(3);
   batch[field::items].pop_back();
   Harness harness("shorten", std::make_unique<Shortens>());
-  try {
-    harness.push(batch);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("'indices' has 3 rows and 'items' has 2 rows"));
-  }
+  EXPECT_REFUSED(harness.push(batch), Fault::internal,
+                 "'indices' has 3 rows and 'items' has 2 rows");
 }
 
 /// Emits a batch whose second field is a row short.
@@ -559,5 +553,4 @@ TEST(Runner, ChanceDependsOnSeedStageAndEpochButNotOnThreads) {
   EXPECT_NE(chance("other", 1, 0, 1), draws);
 }
 
-}  // namespace runner_test
-}  // namespace seam
+}  // namespace seam::runner_test

@@ -1,7 +1,6 @@
 /// A stage that ends the program fails the test that runs it, and the conformance suite.
 #include "sdk/src/running_call.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,14 +9,12 @@
 #include <memory>
 #include <seam/conformance_checks.hpp>
 #include <seam/testing.hpp>
-#include <string>
 #include <string_view>
 #include <thread>
 #include <tuple>
 #include <utility>
 
-namespace seam {
-namespace running_call_test {
+namespace seam::running_call_test {
 
 using testing::Harness;
 
@@ -116,5 +113,4 @@ TEST(RunningCall, WhileARunIsUnderWayNoThreadMayEndTheProgramButTheHost) {
       ::testing::ExitedWithCode(4), "");
 }
 
-}  // namespace running_call_test
-}  // namespace seam
+}  // namespace seam::running_call_test

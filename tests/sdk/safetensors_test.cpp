@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstring>
 #include <limits>
@@ -13,8 +12,7 @@
 
 #include "tests/temporary_folder.hpp"
 
-namespace seam {
-namespace safetensors_test {
+namespace seam::safetensors_test {
 
 using seam::test::TemporaryFolder;
 using ::testing::AllOf;
@@ -101,9 +99,7 @@ TEST(Safetensors, TensorsAreAlignedAndInAFixedOrder) {
   std::memcpy(&length, file.data(), sizeof(length));
   EXPECT_EQ(length % 8, 0U);
   EXPECT_EQ(file.substr(sizeof(length) + length),
-            "abcdefgh"
-            "01234567"
-            "hh"
+            "abcdefgh01234567hh"
             "xyz" +
                 std::string("\0\1", 2));
 }
@@ -373,5 +369,4 @@ TEST_F(ReadWeights, SaysWhatIsThereInstead) {
   EXPECT_THAT(complaint(write("w.safetensors", checkpoint('a')), "x"), Not(HasSubstr("accepted")));
 }
 
-}  // namespace safetensors_test
-}  // namespace seam
+}  // namespace seam::safetensors_test

@@ -5,8 +5,7 @@
 #include <thread>
 #include <vector>
 
-namespace seam::tensor_memory {
-namespace tensor_memory_test {
+namespace seam::tensor_memory::tensor_memory_test {
 
 /// The levels since the last call, without what earlier tests left.
 class TensorMemory : public ::testing::Test {
@@ -88,5 +87,4 @@ TEST(Claim, IsForTheFirst) {
   EXPECT_FALSE(claim());
 }
 
-}  // namespace tensor_memory_test
-}  // namespace seam::tensor_memory
+}  // namespace seam::tensor_memory::tensor_memory_test

@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -17,8 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace seam {
-namespace tensor_test {
+namespace seam::tensor_test {
 
 using ::testing::HasSubstr;
 
@@ -451,5 +449,4 @@ TEST(LeftBehind, TheConformanceSuiteNamesTheCallThatLeavesItsThreadChanged) {
   }
 }
 
-}  // namespace tensor_test
-}  // namespace seam
+}  // namespace seam::tensor_test

@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <functional>
@@ -8,10 +7,8 @@
 #include <seam/testing.hpp>
 #include <string>
 #include <utility>
-#include <vector>
 
-namespace seam {
-namespace undeclared_writes_test {
+namespace seam::undeclared_writes_test {
 
 using ::testing::AllOf;
 using testing::Harness;
@@ -119,5 +116,4 @@ TEST(UndeclaredWrites, ASourceDeclaresWhatItsPacketsHave) {
   EXPECT_THAT(harness.errors().front().what(), HasSubstr("it adds field 'item'"));
 }
 
-}  // namespace undeclared_writes_test
-}  // namespace seam
+}  // namespace seam::undeclared_writes_test

@@ -4,8 +4,7 @@
 
 #include <limits>
 
-namespace seam::stages {
-namespace decimals_test {
+namespace seam::stages::decimals_test {
 
 TEST(Decimals, AreAsManyAsAskedFor) {
   EXPECT_EQ(with_decimals(3.1), "3.10");
@@ -26,5 +25,4 @@ TEST(Decimals, APercentageIsAHundredTimesTheShare) {
   EXPECT_EQ(percent(0.00012, 4), "0.0120");
 }
 
-}  // namespace decimals_test
-}  // namespace seam::stages
+}  // namespace seam::stages::decimals_test

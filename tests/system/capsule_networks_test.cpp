@@ -1,7 +1,6 @@
 /// The residual capsule network and the classifiers with a decoder, with the real program and the
 /// real stages on images.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +11,7 @@
 #include "tests/system/program.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::test {
-namespace capsule_networks_test {
+namespace seam::test::capsule_networks_test {
 
 class CapsuleNetworksTest : public ::testing::Test {
  protected:
@@ -192,5 +190,4 @@ TEST_F(CapsuleNetworksTest, InBfloat16BothAreNearTheirFloat32Runs) {
   }
 }
 
-}  // namespace capsule_networks_test
-}  // namespace seam::test
+}  // namespace seam::test::capsule_networks_test

@@ -1,26 +1,23 @@
 /// pipelines/thesis/fashionnet-small.toml, made smaller, with the real program and the real stages,
 /// on a drawn wardrobe with artificial landmarks and attributes.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <fstream>
+#include <filesystem>
 #include <map>
 #include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "tests/system/program.hpp"
-#include "tests/temporary_folder.hpp"
+#include "tests/system/run_fixture.hpp"
 
-namespace seam::test {
-namespace fashionnet_test {
+namespace seam::test::fashionnet_test {
 
 using ::testing::HasSubstr;
 
-class FashionNetTest : public ::testing::Test {
+class FashionNetTest : public RunFixture {
  protected:
-  FashionNetTest() {
+  FashionNetTest() : RunFixture("small.toml") {
     folder_.write("draw.toml", R"(
 [stage.items]
 use = "dataset.wardrobe"
@@ -33,10 +30,9 @@ use = "image.decode"
 [flow]
 draw = "items -> decode"
 )");
-    run("draw", "draw.toml", 1);
+    seam({"run", "draw.toml", "--run-dir", "draw"}, here());
     write_lists();
-    folder_.write("small.toml", "extends = \"" + std::string(SEAM_SOURCE) +
-                                    "/pipelines/thesis/fashionnet-small.toml\"\n" + R"(
+    write_extension("small.toml", "thesis/fashionnet-small.toml", R"(
 [stage.train_items]
 root = "wardrobe"
 [stage.query_items]
@@ -64,16 +60,12 @@ epochs = 2
 )");
   }
 
-  Finished run(const std::string& directory, const std::string& file, int threads,
-               const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments{"run",     file,        "--run-dir",
-                                       directory, "--threads", std::to_string(threads)};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return seam(arguments, folder_.path());
+  Finished run(const std::string& directory, int threads) const {
+    return seam(run_into(directory, threads), here());
   }
   /// Full-body clothes whose landmarks are relative to the collar, which depends on the item.
   void write_lists() {
-    std::istringstream list(text_of_file(folder_.path() / "wardrobe/Eval/list_eval_partition.txt"));
+    std::istringstream list(text_of_file(here() / "wardrobe/Eval/list_eval_partition.txt"));
     std::string line;
     std::getline(list, line);
     std::getline(list, line);
@@ -108,12 +100,7 @@ epochs = 2
     write("Anno/list_attr_items.txt", labels.str());
   }
   void write(const std::string& file, const std::string& text) const {
-    const std::filesystem::path path = folder_.path() / "wardrobe" / file;
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << text;
-  }
-  [[nodiscard]] std::string metrics(const std::string& directory) const {
-    return text_of_file(folder_.path() / directory / "metrics.jsonl");
+    folder_.write("wardrobe/" + file, text);
   }
   /// The mean of a metric's values in one epoch.
   [[nodiscard]] double mean(const std::string& directory, const std::string& stage,
@@ -122,12 +109,10 @@ epochs = 2
     EXPECT_FALSE(values.empty()) << stage << " " << name;
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(FashionNetTest, TheTwoStepsTrainTheSameForAnyNumberOfThreads) {
-  const Finished one = run("one", "small.toml", 1);
+  const Finished one = run("one", 1);
   ASSERT_EQ(one.exit_code, 0) << one.err;
   for (const char* step : {"pose", "match"}) {
     for (const char* loss : {"landmark", "visibility", "category", "attributes", "triplet"}) {
@@ -137,13 +122,13 @@ TEST_F(FashionNetTest, TheTwoStepsTrainTheSameForAnyNumberOfThreads) {
   EXPECT_LT(mean("one", "pose_landmark", "error", 1), mean("one", "pose_landmark", "error", 0));
   EXPECT_LT(mean("one", "pose_visibility", "loss", 1), mean("one", "pose_visibility", "loss", 0));
   EXPECT_GT(mean("one", "recall", "none.r@1", 1), 0);
-  ASSERT_EQ(run("four", "small.toml", 4).exit_code, 0);
+  ASSERT_EQ(run("four", 4).exit_code, 0);
   EXPECT_EQ(metrics("four"), metrics("one"));
 }
 
 TEST_F(FashionNetTest, ADataSetWithoutLandmarksIsRefused) {
-  std::filesystem::remove(folder_.path() / "wardrobe/Anno/list_landmarks_inshop.txt");
-  const Finished finished = run("out", "small.toml", 1);
+  std::filesystem::remove(here() / "wardrobe/Anno/list_landmarks_inshop.txt");
+  const Finished finished = run("out", 1);
   EXPECT_NE(finished.exit_code, 0);
   EXPECT_THAT(finished.err, HasSubstr("list_landmarks_inshop.txt"));
   EXPECT_THAT(finished.err, HasSubstr("use dataset.inshop for a data set without landmarks"));
@@ -151,16 +136,15 @@ TEST_F(FashionNetTest, ADataSetWithoutLandmarksIsRefused) {
 
 TEST_F(FashionNetTest, LandmarksOfAnotherReleaseAreRefused) {
   const std::string path = "Anno/list_landmarks_inshop.txt";
-  std::string text = text_of_file(folder_.path() / "wardrobe" / path);
+  std::string text = text_of_file(here() / "wardrobe" / path);
   for (std::size_t at = text.find(" 0 18 "); at != std::string::npos;
        at = text.find(" 0 18 ", at)) {
     text.replace(at, 6, " 0 300 ");
   }
   write(path, text);
-  const Finished finished = run("out", "small.toml", 1);
+  const Finished finished = run("out", 1);
   EXPECT_NE(finished.exit_code, 0);
   EXPECT_THAT(finished.err, HasSubstr("landmark 1 (left collar) is at x 300"));
 }
 
-}  // namespace fashionnet_test
-}  // namespace seam::test
+}  // namespace seam::test::fashionnet_test

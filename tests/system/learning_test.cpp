@@ -1,5 +1,4 @@
 /// Training works: a tiny model, trained for seconds, must retrieve better than before.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -9,8 +8,7 @@
 #include "tests/system/program.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::test {
-namespace learning_test {
+namespace seam::test::learning_test {
 
 // Every image of the 14 training items is searched among their other images: this measures
 // learning, not generalisation to unseen items, for which seconds are too short.
@@ -105,5 +103,4 @@ TEST(Learning, RecallAfterTrainingBeatsRecallBeforeAndChance) {
   EXPECT_LT(mean(loss.end() - 12, loss.end()), 0.6 * mean(loss.begin(), loss.begin() + 12));
 }
 
-}  // namespace learning_test
-}  // namespace seam::test
+}  // namespace seam::test::learning_test

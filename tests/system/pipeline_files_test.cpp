@@ -1,13 +1,11 @@
 /// The pipeline files that train in minutes, each shortened to seconds, with the real program on
 /// real images: the stages of each file work together, and it measures the declared metrics.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <ostream>
 #include <string>
 #include <system_error>
@@ -16,8 +14,7 @@
 #include "tests/system/program.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::test {
-namespace pipeline_files_test {
+namespace seam::test::pipeline_files_test {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -132,5 +129,4 @@ TEST_P(PipelineFilesTest, TrainsAndMeasures) {
 
 INSTANTIATE_TEST_SUITE_P(Files, PipelineFilesTest, ::testing::ValuesIn(files()), name_of);
 
-}  // namespace pipeline_files_test
-}  // namespace seam::test
+}  // namespace seam::test::pipeline_files_test

@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <csignal>
 #include <filesystem>
@@ -8,11 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "tests/system/program.hpp"
-#include "tests/temporary_folder.hpp"
+#include "tests/system/run_fixture.hpp"
 
-namespace seam::test {
-namespace run_test {
+namespace seam::test::run_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -22,39 +19,21 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-class RunTest : public ::testing::Test {
+class RunTest : public RunFixture {
  protected:
-  RunTest() { folder_.write("counting.toml", counting_pipeline()); }
+  RunTest() : RunFixture("counting.toml") { folder_.write(file_, counting_pipeline()); }
 
-  [[nodiscard]] const fs::path& here() const { return folder_.path(); }
-
-  /// Arguments of `seam run` on the pipeline above.
-  static std::vector<std::string> run_into(const std::string& directory,
-                                           const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments{
-        "run", "counting.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS, "--run-dir", directory};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
-  }
   Finished run(const std::string& directory, const std::vector<std::string>& more = {}) {
     return seam(run_into(directory, more), here());
   }
-  Finished resume(const std::string& directory) {
-    return seam({"run", "--resume", directory}, here());
-  }
   [[nodiscard]] std::string score(const std::string& directory) const {
     return text_of_file(here() / directory / "score.json");
-  }
-  [[nodiscard]] std::string metrics(const std::string& directory) const {
-    return text_of_file(here() / directory / "metrics.jsonl");
   }
   /// The metrics of an uninterrupted run.
   std::string whole_metrics() {
     EXPECT_EQ(run("whole").exit_code, 0);
     return metrics("whole");
   }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(RunTest, AKilledRunGoesOnBitForBit) {
@@ -401,5 +380,4 @@ TEST_F(RunTest, AClosedOutputDoesNotEndTheRun) {
   EXPECT_TRUE(fs::exists(here() / "out/summary.json"));
 }
 
-}  // namespace run_test
-}  // namespace seam::test
+}  // namespace seam::test::run_test

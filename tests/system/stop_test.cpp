@@ -2,9 +2,7 @@
 /// losses, dropout, a frozen part and accumulated gradients, with the real program and the real
 /// stages.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <map>
@@ -12,12 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "seam/safetensors.hpp"
-#include "tests/system/program.hpp"
-#include "tests/temporary_folder.hpp"
+#include "tests/system/run_fixture.hpp"
 
-namespace seam::test {
-namespace stop_test {
+namespace seam::test::stop_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -80,46 +75,28 @@ use = "loss.batch_hard"
 train    = "train_items -> pairs -> decode -> at_picture -> resize -> augment -> pair_batch -> model -> at_batch -> pair_loss -> category_loss -> adam"
 )";
 
-class StopTest : public ::testing::Test {
+class StopTest : public RunFixture {
  protected:
-  StopTest() { write("small.toml", ""); }
+  StopTest() : RunFixture("small.toml") {
+    write_extension("small.toml", "demo-two-losses.toml", small);
+  }
 
-  void write(const std::string& name, const std::string& more) const {
-    std::string text =
-        "extends = \"" + std::string(SEAM_SOURCE) + "/pipelines/demo-two-losses.toml\"\n" + small;
-    folder_.write(name, text);
-    if (!more.empty()) folder_.write("pk.toml", "extends = \"small.toml\"\n" + more);
-  }
-  [[nodiscard]] std::vector<std::string> run_into(const std::string& directory, int threads,
-                                                  const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments{
-        "run",       file_,     "--plugin-path", SEAM_SYSTEM_PLUGINS,
-        "--run-dir", directory, "--threads",     std::to_string(threads)};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
-  }
   Finished resume(const std::string& directory, int threads,
                   const std::map<std::string, std::string>& environment = {}) const {
-    return seam({"run", "--resume", directory, "--threads", std::to_string(threads)},
-                folder_.path(), environment);
+    return seam({"run", "--resume", directory, "--threads", std::to_string(threads)}, here(),
+                environment);
   }
   void run_whole() {
-    const Finished finished = seam(run_into("whole", 2), folder_.path());
+    const Finished finished = seam(run_into("whole", 2), here());
     ASSERT_EQ(finished.exit_code, 0) << finished.err;
   }
-  [[nodiscard]] std::string metrics(const std::string& directory) const {
-    return text_of_file(folder_.path() / directory / "metrics.jsonl");
-  }
-  [[nodiscard]] std::map<std::string, Archive::Entry> weights(const std::string& directory) const {
-    return read_safetensors(folder_.path() / directory / "checkpoints/epoch-2.safetensors").tensors;
-  }
   [[nodiscard]] bool has_checkpoint(const std::string& directory, const std::string& name) const {
-    return fs::exists(folder_.path() / directory / "checkpoints" / (name + ".safetensors"));
+    return fs::exists(here() / directory / "checkpoints" / (name + ".safetensors"));
   }
   void expect_as_whole(const std::string& directory) const {
     EXPECT_EQ(metrics(directory), metrics("whole"));
     EXPECT_TRUE(weights(directory) == weights("whole")) << "other weights or moments";
-    for (const auto& entry : fs::directory_iterator(folder_.path() / directory / "checkpoints")) {
+    for (const auto& entry : fs::directory_iterator(here() / directory / "checkpoints")) {
       EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr("step")));
     }
   }
@@ -130,17 +107,13 @@ class StopTest : public ::testing::Test {
   }
   Finished stop(const std::string& directory, int threads, const std::string& stage,
                 const std::string& where) const {
-    Finished stopped =
-        seam(run_into(directory, threads), folder_.path(), raise(stage, where, SIGINT));
+    Finished stopped = seam(run_into(directory, threads), here(), raise(stage, where, SIGINT));
     EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
     EXPECT_THAT(stopped.err, HasSubstr("seam run --resume"));
-    EXPECT_THAT(text_of_file(folder_.path() / directory / "summary.json"),
+    EXPECT_THAT(text_of_file(here() / directory / "summary.json"),
                 HasSubstr("\"outcome\":\"cancelled\""));
     return stopped;
   }
-
-  TemporaryFolder folder_;
-  std::string file_ = "small.toml";
 };
 
 // 64 triplets in batches of 8 make 8 batches and 4 steps of the optimizer.
@@ -154,16 +127,14 @@ TEST_F(StopTest, AtTheNextStepOfTheOptimizer) {
     const Finished resumed = resume(directory, threads);
     ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
     EXPECT_THAT(resumed.err, HasSubstr("resuming in epoch 2 of 2, after step 4 of flow 'train'"));
-    EXPECT_THAT(text_of_file(folder_.path() / directory / "timing.jsonl"),
-                HasSubstr("\"images\":96,"))
+    EXPECT_THAT(text_of_file(here() / directory / "timing.jsonl"), HasSubstr("\"images\":96,"))
         << "none of the first four batches is decoded again";
     expect_as_whole(directory);
   }
 }
 
 TEST_F(StopTest, AtAnyMomentAgainAndAgain) {
-  write("small.toml", pairs);
-  file_ = "pk.toml";
+  file_ = folder_.write("pk.toml", std::string("extends = \"small.toml\"\n") + pairs).filename();
   run_whole();
   std::mt19937 random(7);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same moments each time
   const auto below = [&random](unsigned count) { return std::to_string(random() % count); };
@@ -188,7 +159,7 @@ TEST_F(StopTest, KilledItGoesOnFromACheckpointWithinTheEpoch) {
   run_whole();
   const std::vector<std::string> every{"--set", "schedule.checkpoint_every={ steps = 3 }"};
   const Finished killed =
-      seam(run_into("killed", 2, every), folder_.path(), raise("at_batch", "train 1 7", SIGKILL));
+      seam(run_into("killed", 2, every), here(), raise("at_batch", "train 1 7", SIGKILL));
   EXPECT_EQ(killed.signal, SIGKILL);
   // Due after 3 and 6 steps; after 3, half of the optimizer's gradient is accumulated.
   EXPECT_TRUE(has_checkpoint("killed", "epoch-1-step-4"));
@@ -210,14 +181,14 @@ TEST_F(StopTest, BetweenTheFlowsOfAnEpochNothingIsTrainedAgain) {
 }
 
 TEST_F(StopTest, ATimeLimitStopsItInTheSameWay) {
-  const Finished refused = seam(run_into("out", 1, {"--time-limit", "3"}), folder_.path());
+  const Finished refused = seam(run_into("out", 1, {"--time-limit", "3"}), here());
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("such as 3h, 90m or 1h30m, not 3"));
   run_whole();
   // Signal 0 means no signal: the stage waits until the run is asked to stop, which may happen
   // before its first flow on a busy machine.
-  const Finished stopped = seam(run_into("out", 2, {"--time-limit", "1s"}), folder_.path(),
-                                raise("at_batch", "train 0 2", 0));
+  const Finished stopped =
+      seam(run_into("out", 2, {"--time-limit", "1s"}), here(), raise("at_batch", "train 0 2", 0));
   EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
   EXPECT_THAT(stopped.err, HasSubstr("time limit reached"));
   ASSERT_EQ(resume("out", 2).exit_code, 0);
@@ -244,7 +215,7 @@ TEST_F(StopTest, AnotherRunBeginsBetweenTwoEpochsOfAStoppedOne) {
   stop("stopped", 2, "at_batch", "train 1 2");
   const Finished begun = seam({"run", "--from", "stopped", "--run-dir", "new", "--threads", "2",
                                "--set", "stage.adam.rate=1e-4"},
-                              folder_.path());
+                              here());
   ASSERT_EQ(begun.exit_code, 0) << begun.err;
   EXPECT_THAT(begun.err, HasSubstr("continuing after epoch 1 of 2, from epoch-1.safetensors"));
 }
@@ -254,17 +225,16 @@ TEST_F(StopTest, TheRateMayChangeButNotTheShapeOfWhatWasTrained) {
   const auto begin_with = [&](const std::string& setting) {
     return seam({"run", "--from", "whole", "--run-dir", "new", "--set", "schedule.epochs=3",
                  "--set", setting},
-                folder_.path());
+                here());
   };
   const Finished refused = begin_with("stage.model.width=16");
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("'model'"));
-  fs::remove_all(folder_.path() / "new");
+  fs::remove_all(here() / "new");
   const Finished begun = begin_with("stage.adam.rate=1e-5");
   ASSERT_EQ(begun.exit_code, 0) << begun.err;
-  EXPECT_THAT(text_of_file(folder_.path() / "new/metrics.jsonl"),
+  EXPECT_THAT(text_of_file(here() / "new/metrics.jsonl"),
               AllOf(HasSubstr(R"("name":"rate")"), HasSubstr(R"({"epoch":2,"flow":"train")")));
 }
 
-}  // namespace stop_test
-}  // namespace seam::test
+}  // namespace seam::test::stop_test

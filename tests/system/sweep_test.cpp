@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,11 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/system/program.hpp"
-#include "tests/temporary_folder.hpp"
+#include "tests/system/run_fixture.hpp"
 
-namespace seam::test {
-namespace sweep_test {
+namespace seam::test::sweep_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -31,11 +28,10 @@ void wait_until_free(const fs::path& run) {
   ::close(file);
 }
 
-class SweepTest : public ::testing::Test {
+class SweepTest : public RunFixture {
  protected:
-  SweepTest() { folder_.write("counting.toml", counting_pipeline()); }
+  SweepTest() : RunFixture("counting.toml") { folder_.write(file_, counting_pipeline()); }
 
-  [[nodiscard]] const fs::path& here() const { return folder_.path(); }
   [[nodiscard]] Finished seam(const std::vector<std::string>& arguments) const {
     return test::seam(arguments, here(), {{"SEAM_PLUGIN_PATH", SEAM_SYSTEM_PLUGINS}});
   }
@@ -49,11 +45,6 @@ class SweepTest : public ::testing::Test {
                                const std::vector<std::string>& more) const {
     return seam(sweep_into(directory, more));
   }
-  [[nodiscard]] std::string metrics(const std::string& run) const {
-    return text_of_file(here() / run / "metrics.jsonl");
-  }
-
-  TemporaryFolder folder_;
   std::vector<std::string> grid_{
       "--over", "stage.add.amount=1,2,3", "--over", "pipeline.seed=1..2", "--threads", "1"};
 };
@@ -122,5 +113,4 @@ TEST_F(SweepTest, ASignalStopsTheRunsInGoodOrder) {
   EXPECT_THAT(resumed.err, HasSubstr("6 of 6 runs are complete"));
 }
 
-}  // namespace sweep_test
-}  // namespace seam::test
+}  // namespace seam::test::sweep_test

@@ -1,18 +1,14 @@
 /// A complete training run with the real program and the real stages: what must not change it.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <csignal>
 #include <filesystem>
 #include <sstream>
 #include <string>
-#include <vector>
 
-#include "tests/system/program.hpp"
-#include "tests/temporary_folder.hpp"
+#include "tests/system/run_fixture.hpp"
 
-namespace seam::test {
-namespace training_test {
+namespace seam::test::training_test {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -32,21 +28,11 @@ views = 2
 size = 32
 
 [stage.query_items]
-use = "dataset.wardrobe"
-root = "wardrobe"
-items = 28
-colours = 2
-views = 2
-size = 32
+like = "train_items"
 split = "query"
 
 [stage.gallery_items]
-use = "dataset.wardrobe"
-root = "wardrobe"
-items = 28
-colours = 2
-views = 2
-size = 32
+like = "train_items"
 split = "gallery"
 
 [stage.triplets]
@@ -104,22 +90,13 @@ epochs = 3
 each_epoch = ["train", "gallery", "evaluate"]
 )";
 
-class TrainingTest : public ::testing::Test {
+class TrainingTest : public RunFixture {
  protected:
-  TrainingTest() { folder_.write("training.toml", training); }
+  TrainingTest() : RunFixture("training.toml") { folder_.write(file_, training); }
 
-  static std::vector<std::string> run_into(const std::string& directory, int threads) {
-    return {"run",       "training.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS,
-            "--run-dir", directory,       "--threads",     std::to_string(threads)};
+  [[nodiscard]] Finished run(const std::string& directory, int threads) const {
+    return seam(run_into(directory, threads), here());
   }
-  Finished run(const std::string& directory, int threads) {
-    return seam(run_into(directory, threads), folder_.path());
-  }
-  [[nodiscard]] std::string metrics(const std::string& directory) const {
-    return text_of_file(folder_.path() / directory / "metrics.jsonl");
-  }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(TrainingTest, EightThreadsMakeTheBatchesAndRecallsOfOne) {
@@ -173,7 +150,7 @@ TEST_F(TrainingTest, AllLibrariesTogetherKeepToTheThreadBudget) {
   };
   const auto threads = [&](int budget) {
     const Finished finished = seam(
-        run_into("out" + std::to_string(budget), budget), folder_.path(),
+        run_into("out" + std::to_string(budget), budget), here(),
         {{"OMP_NUM_THREADS", "24"}, {"MKL_NUM_THREADS", "24"}, {"OPENBLAS_NUM_THREADS", "24"}});
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
     const auto number = [&finished](const std::string& before) {
@@ -210,15 +187,15 @@ TEST_F(TrainingTest, KilledOrStoppedInTheMiddleOfAnEvaluationItGoesOnToTheSameMe
   ASSERT_EQ(whole.exit_code, 0) << whole.err;
   for (const int signal : {SIGKILL, SIGINT}) {
     const std::string directory = "signal-" + std::to_string(signal);
-    const Gate gate(folder_.path() / "gate");
-    Program program(run_into(directory, 2), folder_.path());
+    const Gate gate(here() / "gate");
+    Program program(run_into(directory, 2), here());
     gate.wait_until_reached();  // the first query batch has been searched
     program.signal(signal);
     if (signal != SIGKILL) program.wait_for_error_text("stopping");
     if (signal != SIGKILL) gate.open();
     gate.remove();
     (void)program.finish();
-    const Finished resumed = seam({"run", "--resume", directory}, folder_.path());
+    const Finished resumed = resume(directory);
     ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
     EXPECT_EQ(metrics(directory), metrics("whole")) << directory;
   }
@@ -235,9 +212,8 @@ TEST_F(TrainingTest, ASkippedBatchLeavesNoTraceInWeightsStatisticsAndMetrics) {
     text.replace(text.find(adam), adam.size(), adam + "\non_error = \"skip\"");
     folder_.write("training.toml", text);
     const std::string directory = action + std::to_string(number);
-    std::vector<std::string> arguments = run_into(directory, 2);
-    arguments.insert(arguments.end(), {"--set", "schedule.epochs=2"});
-    const Finished finished = seam(arguments, folder_.path(), {{"OMP_WAIT_POLICY", "passive"}});
+    const Finished finished = seam(run_into(directory, 2, {"--set", "schedule.epochs=2"}), here(),
+                                   {{"OMP_WAIT_POLICY", "passive"}});
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
     return metrics(directory);
   };
@@ -249,15 +225,15 @@ TEST_F(TrainingTest, ASkippedBatchLeavesNoTraceInWeightsStatisticsAndMetrics) {
 }
 
 TEST_F(TrainingTest, ATrainingWithoutASingleStepFailsAndSaysWhere) {
-  std::vector<std::string> arguments = run_into("none", 2);
-  arguments.insert(arguments.end(), {"--set", "stage.triplet_batch.size=4800", "--set",
-                                     "stage.triplet_batch.group_size=4800"});
-  const Finished finished = seam(arguments, folder_.path());
+  const Finished finished = seam(run_into("none", 2,
+                                          {"--set", "stage.triplet_batch.size=4800", "--set",
+                                           "stage.triplet_batch.group_size=4800"}),
+                                 here());
   EXPECT_EQ(finished.exit_code, 2) << finished.err;
   EXPECT_THAT(finished.err, HasSubstr("the optimizer accepted no batch, so nothing was trained"));
   EXPECT_THAT(finished.err, HasSubstr("'triplet_batch' dropped "));
   EXPECT_THAT(finished.err, HasSubstr("nothing arrived at 'digest'"));
-  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "none/score.json"));
+  EXPECT_FALSE(std::filesystem::exists(here() / "none/score.json"));
 }
 
 TEST_F(TrainingTest, ATrainingWhoseOptimizerFailsOnEveryBatchFails) {
@@ -266,14 +242,13 @@ TEST_F(TrainingTest, ATrainingWhoseOptimizerFailsOnEveryBatchFails) {
   text.replace(text.find(digest), digest.size(),
                "use = \"test.one_batch\"\naction = \"spoil\"\nnumber = 0");
   folder_.write("training.toml", text);
-  std::vector<std::string> arguments = run_into("none", 2);
-  arguments.insert(arguments.end(),
-                   {"--set", "stage.adam.on_error=skip", "--set", "stage.triplet_batch.size=4800"});
-  const Finished finished = seam(arguments, folder_.path());
+  const Finished finished = seam(
+      run_into("none", 2,
+               {"--set", "stage.adam.on_error=skip", "--set", "stage.triplet_batch.size=4800"}),
+      here());
   EXPECT_EQ(finished.exit_code, 3) << finished.err;
   EXPECT_THAT(finished.err, HasSubstr("nothing was trained\n"));
   EXPECT_THAT(finished.err, HasSubstr("'adam' failed on 1 packet"));
 }
 
-}  // namespace training_test
-}  // namespace seam::test
+}  // namespace seam::test::training_test

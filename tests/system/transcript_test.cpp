@@ -24,7 +24,6 @@
 /// $HERE is the folder of the case, $PLUGINS that of the test plugins, $SOURCE that of the sources
 /// and $DATA that in SEAM_TEST_DATA. Texts and `env` write them as ${HERE}.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -41,8 +40,7 @@
 #include "tests/system/program.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::test {
-namespace transcript_test {
+namespace seam::test::transcript_test {
 
 namespace fs = std::filesystem;
 
@@ -259,5 +257,4 @@ const bool registered = [] {
   return true;
 }();
 
-}  // namespace transcript_test
-}  // namespace seam::test
+}  // namespace seam::test::transcript_test

@@ -1,27 +1,21 @@
 /// pipelines/demo-two-losses.toml, made small: two losses, dropout, a frozen part and accumulated
 /// gradients together, with the real program and the real stages.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "seam/safetensors.hpp"
-#include "tests/system/program.hpp"
-#include "tests/temporary_folder.hpp"
+#include "tests/system/run_fixture.hpp"
 
-namespace seam::test {
-namespace two_losses_test {
+namespace seam::test::two_losses_test {
 
-class TwoLossesTest : public ::testing::Test {
+class TwoLossesTest : public RunFixture {
  protected:
   /// 64 triplets make six batches of at most 12, and the optimizer takes one step for every four of
   /// them and one for the remaining two.
-  TwoLossesTest() {
-    folder_.write("small.toml", "extends = \"" + std::string(SEAM_SOURCE) +
-                                    "/pipelines/demo-two-losses.toml\"\n" + R"(
+  TwoLossesTest() : RunFixture("small.toml") {
+    write_extension("small.toml", "demo-two-losses.toml", R"(
 [stage.train_items]
 root = "wardrobe"
 items = 28
@@ -44,30 +38,13 @@ each_epoch = ["train", "gallery", "evaluate"]
 )");
   }
 
-  static std::vector<std::string> arguments(const std::string& directory, int threads) {
-    return {"run",       "small.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS,
-            "--run-dir", directory,    "--threads",     std::to_string(threads)};
-  }
   /// The metrics of a complete run.
   std::string run(const std::string& directory, int threads,
                   const std::vector<std::string>& more = {}) {
-    std::vector<std::string> all = arguments(directory, threads);
-    all.insert(all.end(), more.begin(), more.end());
-    const Finished finished = seam(all, folder_.path());
+    const Finished finished = seam(run_into(directory, threads, more), here());
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
     return metrics(directory);
   }
-  [[nodiscard]] std::string metrics(const std::string& directory) const {
-    return text_of_file(folder_.path() / directory / "metrics.jsonl");
-  }
-  [[nodiscard]] std::map<std::string, Archive::Entry> checkpoint(const std::string& directory,
-                                                                 int epochs) const {
-    return read_safetensors(folder_.path() / directory / "checkpoints" /
-                            ("epoch-" + std::to_string(epochs) + ".safetensors"))
-        .tensors;
-  }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(TwoLossesTest, EightThreadsTrainWhatOneDoes) {
@@ -84,8 +61,8 @@ TEST_F(TwoLossesTest, EightThreadsTrainWhatOneDoes) {
 
 TEST_F(TwoLossesTest, TheFrozenPartStaysAsItIsAndAllElseLearns) {
   run("out", 2);
-  const auto first = checkpoint("out", 1);
-  const auto second = checkpoint("out", 2);
+  const auto first = weights("out", 1);
+  const auto second = weights("out", 2);
   std::set<std::string> frozen;
   for (const auto& [name, entry] : second) {
     if (name.starts_with("adam/")) {
@@ -107,10 +84,10 @@ TEST_F(TwoLossesTest, EachLossHasItsEffect) {
     std::vector<std::string> more{"--set", "schedule.epochs=1"};
     if (!without.empty()) more.insert(more.end(), {"--set", "stage." + without + ".weight=0"});
     run(directory, 2, more);
-    std::map<std::string, Archive::Entry> weights = checkpoint(directory, 1);
-    std::erase_if(weights, [](const auto& entry) { return !entry.first.starts_with("model/"); });
-    EXPECT_FALSE(weights.empty());
-    return weights;
+    auto found = weights(directory, 1);
+    std::erase_if(found, [](const auto& entry) { return !entry.first.starts_with("model/"); });
+    EXPECT_FALSE(found.empty());
+    return found;
   };
   const auto both = model("both", "");
   const auto triplets = model("triplets", "category_loss");
@@ -120,5 +97,4 @@ TEST_F(TwoLossesTest, EachLossHasItsEffect) {
   EXPECT_FALSE(triplets == categories);
 }
 
-}  // namespace two_losses_test
-}  // namespace seam::test
+}  // namespace seam::test::two_losses_test

@@ -93,11 +93,7 @@ namespace detail {
 #define SEAM_SANITIZER "none"
 #endif
 #ifdef SEAM_WITH_TENSOR
-#if __has_include(<ATen/cuda/CUDAConfig.h>)  // generated; missing in CPU-only builds
-#define SEAM_LIBTORCH_VERSION TORCH_VERSION "+cuda"
-#else
-#define SEAM_LIBTORCH_VERSION TORCH_VERSION "+cpu"
-#endif
+#define SEAM_LIBTORCH_VERSION TORCH_VERSION  // that of its headers, which CPU and CUDA builds share
 #else
 #define SEAM_LIBTORCH_VERSION "none"
 #endif

@@ -1,7 +1,6 @@
 /// Paints the parts of a figure over one another, with folds, light and shadow.
 #pragma once
 
-#include <cstdint>
 #include <opencv2/core.hpp>
 #include <vector>
 

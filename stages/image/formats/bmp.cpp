@@ -2,7 +2,6 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 

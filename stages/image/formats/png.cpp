@@ -1,10 +1,8 @@
 #include <png.h>
 
-#include <algorithm>
 #include <array>
 #include <csetjmp>
 #include <cstring>
-#include <string>
 #include <vector>
 
 #include "stages/image/formats/format.hpp"

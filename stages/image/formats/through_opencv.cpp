@@ -1,6 +1,5 @@
 // The rare formats, through OpenCV, with the checks that it omits: size before decoding, and
 // completeness of the data.
-#include <cstring>
 #include <opencv2/core/utils/logger.hpp>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>

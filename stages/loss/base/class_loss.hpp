@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "stages/loss/base/item_proxies.hpp"
 

@@ -6,7 +6,6 @@
 
 #include <seam/archive.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>

@@ -1,15 +1,13 @@
 #include "pipeline/config/axis.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "seam/error.hpp"
 
-namespace seam::host {
-namespace axis_test {
+namespace seam::host::axis_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -87,5 +85,4 @@ TEST(Axis, RefusalsSayWhy) {
   EXPECT_THAT(refusal({"stage.a.b=1", "stage.a.b=2"}), HasSubstr("'stage.a.b' is given twice"));
 }
 
-}  // namespace axis_test
-}  // namespace seam::host
+}  // namespace seam::host::axis_test

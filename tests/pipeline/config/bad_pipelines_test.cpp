@@ -7,7 +7,6 @@
 ///     # --variant small,fast
 ///     # environment HOME_OF_LISTS=/data
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,8 +24,7 @@
 #include "tests/support/text.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace bad_pipelines_test {
+namespace seam::host::bad_pipelines_test {
 
 using seam::test::TemporaryFolder;
 
@@ -197,5 +195,4 @@ TEST_P(BadPipeline, IsExplainedTheSameFromRecordedDescriptions) {
 
 INSTANTIATE_TEST_SUITE_P(All, BadPipeline, ::testing::ValuesIn(bad_pipelines()), test_name);
 
-}  // namespace bad_pipelines_test
-}  // namespace seam::host
+}  // namespace seam::host::bad_pipelines_test

@@ -13,8 +13,7 @@
 
 #include "pipeline/config/flow_text.hpp"
 
-namespace seam::host {
-namespace category_outputs_test {
+namespace seam::host::category_outputs_test {
 
 class Data final : public Source, public CategoryNames {
  public:
@@ -124,5 +123,4 @@ TEST_F(CategoryOutputsTest, KeepTheirDefaultIfNoScheduledFlowTrains) {
   EXPECT_TRUE(counted_.empty());
 }
 
-}  // namespace category_outputs_test
-}  // namespace seam::host
+}  // namespace seam::host::category_outputs_test

@@ -1,10 +1,8 @@
 #include "pipeline/config/document.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-namespace seam::host {
-namespace document_test {
+namespace seam::host::document_test {
 
 using ::testing::SizeIs;
 
@@ -93,5 +91,4 @@ TEST(SetValue, PlacesAreThoseOfTheOption) {
   EXPECT_EQ(node.array()->at(1).place.length, 2U);
 }
 
-}  // namespace document_test
-}  // namespace seam::host
+}  // namespace seam::host::document_test

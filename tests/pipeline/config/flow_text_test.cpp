@@ -1,12 +1,10 @@
 #include "pipeline/config/flow_text.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <sstream>
 
-namespace seam::host {
-namespace flow_text_test {
+namespace seam::host::flow_text_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -114,5 +112,4 @@ TEST(IsFlowName, LettersFirst) {
   EXPECT_FALSE(is_flow_name("-a"));
 }
 
-}  // namespace flow_text_test
-}  // namespace seam::host
+}  // namespace seam::host::flow_text_test

@@ -2,7 +2,6 @@
 #include "pipeline/config/host_tables.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -15,8 +14,7 @@
 #include "pipeline/config/sweep.hpp"
 #include "tests/pipeline/config/load_fixture.hpp"
 
-namespace seam::host {
-namespace host_keys_test {
+namespace seam::host::host_keys_test {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -204,5 +202,4 @@ TEST(HostKeysPage, SaysWhatIsDeclared) {
   EXPECT_TRUE(text == text_of(page)) << "run this test with SEAM_UPDATE_EXPECTED=1";
 }
 
-}  // namespace host_keys_test
-}  // namespace seam::host
+}  // namespace seam::host::host_keys_test

@@ -1,12 +1,10 @@
 #include "pipeline/config/like.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/pipeline/config/load_fixture.hpp"
 
-namespace seam::host {
-namespace like_test {
+namespace seam::host::like_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -136,5 +134,4 @@ TEST_F(Like, OneStageAloneIsLikeNone) {
               ElementsAre("like-cycle"));
 }
 
-}  // namespace like_test
-}  // namespace seam::host
+}  // namespace seam::host::like_test

@@ -1,13 +1,11 @@
 #include "pipeline/config/load.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "pipeline/config/parameters.hpp"
 #include "tests/pipeline/config/load_fixture.hpp"
 
-namespace seam::host {
-namespace load_test {
+namespace seam::host::load_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -505,5 +503,4 @@ main = "numbers -> {g, p -> {h, x}} -> total"
 )");
 }
 
-}  // namespace load_test
-}  // namespace seam::host
+}  // namespace seam::host::load_test

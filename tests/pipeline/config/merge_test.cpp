@@ -1,12 +1,10 @@
 #include "pipeline/config/merge.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/pipeline/config/load_fixture.hpp"
 
-namespace seam::host {
-namespace merge_test {
+namespace seam::host::merge_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -117,5 +115,4 @@ TEST_F(Merge, OnlyFlowsOfTheFileItselfCanBeUnscheduled) {
   EXPECT_EQ(result.problems[0].place.line, 3U);
 }
 
-}  // namespace merge_test
-}  // namespace seam::host
+}  // namespace seam::host::merge_test

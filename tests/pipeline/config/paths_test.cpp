@@ -1,14 +1,12 @@
 #include "pipeline/config/paths.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <sstream>
 
 #include "tests/pipeline/config/load_fixture.hpp"
 
-namespace seam::host {
-namespace paths_test {
+namespace seam::host::paths_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -104,5 +102,4 @@ TEST_F(PathsOf, DeepNestingIsRefusedNotFollowed) {
   EXPECT_THAT(codes(result), Not(IsEmpty()));
 }
 
-}  // namespace paths_test
-}  // namespace seam::host
+}  // namespace seam::host::paths_test

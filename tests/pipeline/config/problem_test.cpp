@@ -1,10 +1,8 @@
 #include "pipeline/config/problem.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-namespace seam::host {
-namespace problem_test {
+namespace seam::host::problem_test {
 
 using ::testing::HasSubstr;
 
@@ -89,5 +87,4 @@ TEST(ProblemJson, Lists) {
   EXPECT_THAT(to_json({example(), example()}), HasSubstr("},\n {"));
 }
 
-}  // namespace problem_test
-}  // namespace seam::host
+}  // namespace seam::host::problem_test

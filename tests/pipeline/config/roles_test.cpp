@@ -1,14 +1,10 @@
 #include "pipeline/config/roles.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
 
 #include "tests/pipeline/config/load_fixture.hpp"
 
-namespace seam::host {
-namespace roles_test {
+namespace seam::host::roles_test {
 
 using ::testing::ElementsAre;
 using ::testing::Pair;
@@ -91,5 +87,4 @@ TEST(Roles, OfEarlierVersionsFollowFromNames) {
   EXPECT_EQ(roles.protocol_of("recall", parameters), "stage.recall.protocol");
 }
 
-}  // namespace roles_test
-}  // namespace seam::host
+}  // namespace seam::host::roles_test

@@ -1,7 +1,6 @@
 #include "pipeline/config/untrained.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <memory>
@@ -12,8 +11,7 @@
 #include "pipeline/config/load.hpp"
 #include "seam/stage.hpp"
 
-namespace seam::host {
-namespace untrained_test {
+namespace seam::host::untrained_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -118,5 +116,4 @@ TEST_F(UntrainedTest, OnlyFlowsOfTheScheduleCount) {
   EXPECT_EQ(untrained_fields(checked_).size(), 1U);
 }
 
-}  // namespace untrained_test
-}  // namespace seam::host
+}  // namespace seam::host::untrained_test

@@ -1,10 +1,8 @@
 #include "pipeline/config/variables.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-namespace seam::host {
-namespace variables_test {
+namespace seam::host::variables_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -80,5 +78,4 @@ TEST(ExpandVariables, DeepDefaultsAreRefusedNotFollowed) {
   EXPECT_THAT(expand_variables(text, {}).faults, ::testing::Not(IsEmpty()));
 }
 
-}  // namespace variables_test
-}  // namespace seam::host
+}  // namespace seam::host::variables_test

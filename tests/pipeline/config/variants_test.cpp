@@ -1,7 +1,6 @@
 #include "pipeline/config/variants.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "pipeline/config/axis.hpp"
 #include "pipeline/config/parameters.hpp"
@@ -9,8 +8,7 @@
 #include "seam/refusal_testing.hpp"
 #include "tests/pipeline/config/load_fixture.hpp"
 
-namespace seam::host {
-namespace variants_test {
+namespace seam::host::variants_test {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -167,5 +165,4 @@ TEST_F(VariantsTest, AreAxes) {
   EXPECT_REFUSED((void)parse_axes({"variants"}), Fault::configuration, "no groups of variants");
 }
 
-}  // namespace variants_test
-}  // namespace seam::host
+}  // namespace seam::host::variants_test

@@ -1,13 +1,11 @@
 #include "pipeline/experiments/comparison_paper.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <limits>
 #include <string>
 
-namespace seam::host {
-namespace comparison_paper_test {
+namespace seam::host::comparison_paper_test {
 
 using ::testing::HasSubstr;
 
@@ -80,5 +78,4 @@ TEST(ComparisonPaper, SaysWhatIsNoNumberAndKeepsRankingsApart) {
   EXPECT_THAT(to_markdown(two), HasSubstr("| x | 1 | not finite |  |"));
 }
 
-}  // namespace comparison_paper_test
-}  // namespace seam::host
+}  // namespace seam::host::comparison_paper_test

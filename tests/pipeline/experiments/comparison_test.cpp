@@ -1,7 +1,6 @@
 #include "pipeline/experiments/comparison.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
@@ -11,8 +10,7 @@
 #include "pipeline/experiments/comparison_data.hpp"
 #include "pipeline/experiments/comparison_text.hpp"
 
-namespace seam::host {
-namespace comparison_test {
+namespace seam::host::comparison_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -455,5 +453,4 @@ TEST(NoteData, SettingsCountByTheRolesOfTheirStages) {
                                        Pair("stage.recall.part", "one of the folds")));
 }
 
-}  // namespace comparison_test
-}  // namespace seam::host
+}  // namespace seam::host::comparison_test

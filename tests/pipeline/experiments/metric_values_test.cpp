@@ -1,7 +1,6 @@
 #include "pipeline/experiments/metric_values.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
@@ -9,8 +8,7 @@
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace metric_values_test {
+namespace seam::host::metric_values_test {
 
 using ::testing::ElementsAre;
 
@@ -95,5 +93,4 @@ TEST_F(MetricValues, HeadlinesOfAScoreFile) {
   EXPECT_EQ(headlines[1].protocol, "");
 }
 
-}  // namespace metric_values_test
-}  // namespace seam::host
+}  // namespace seam::host::metric_values_test

@@ -1,10 +1,8 @@
 #include "pipeline/experiments/paired.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -15,8 +13,7 @@
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace paired_test {
+namespace seam::host::paired_test {
 
 using seam::test::TemporaryFolder;
 using ::testing::AllOf;
@@ -269,5 +266,4 @@ TEST_F(PairedTest, TheTextSaysOfWhatTheIntervalIs) {
               HasSubstr("the best epoch was selected on the evaluation data"));
 }
 
-}  // namespace paired_test
-}  // namespace seam::host
+}  // namespace seam::host::paired_test

@@ -1,7 +1,6 @@
 #include "pipeline/experiments/run_folder.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/run/files.hpp"
@@ -9,8 +8,7 @@
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace run_folder_test {
+namespace seam::host::run_folder_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -194,5 +192,4 @@ TEST(ChangedParameters, VariantsStandForWhatTheyDecide) {
   EXPECT_THAT(changed[2], ElementsAre(Pair("variant", "c")));
 }
 
-}  // namespace run_folder_test
-}  // namespace seam::host
+}  // namespace seam::host::run_folder_test

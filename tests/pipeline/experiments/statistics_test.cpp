@@ -5,8 +5,7 @@
 #include <array>
 #include <cmath>
 
-namespace seam::host {
-namespace statistics_test {
+namespace seam::host::statistics_test {
 
 TEST(Statistics, OfThreeValuesByHand) {
   // Mean 5; deviations -2, 0, 2; squares 8; 8 / 2 = 4.
@@ -39,5 +38,4 @@ TEST(Statistics, EqualValuesHaveNoWidth) {
   EXPECT_DOUBLE_EQ(interval_of_mean(values, 0.95).value().low, 0.25);
 }
 
-}  // namespace statistics_test
-}  // namespace seam::host
+}  // namespace seam::host::statistics_test

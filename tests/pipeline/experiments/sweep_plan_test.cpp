@@ -1,7 +1,6 @@
 #include "pipeline/experiments/sweep_plan.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <set>
 #include <string>
@@ -10,8 +9,7 @@
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace sweep_plan_test {
+namespace seam::host::sweep_plan_test {
 
 using ::testing::ElementsAre;
 using ::testing::Pair;
@@ -151,5 +149,4 @@ TEST(SweepPlan, ARunMayNotLieOutsideItsFolder) {
   EXPECT_REFUSED(read_plan(folder.path()), Fault::data, "a run is named '../elsewhere'");
 }
 
-}  // namespace sweep_plan_test
-}  // namespace seam::host
+}  // namespace seam::host::sweep_plan_test

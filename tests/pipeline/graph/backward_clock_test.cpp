@@ -8,8 +8,7 @@
 
 #include "tests/pipeline/graph/flow_fixture.hpp"
 
-namespace seam::host {
-namespace backward_clock_test {
+namespace seam::host::backward_clock_test {
 
 using ::testing::ElementsAre;
 
@@ -122,5 +121,4 @@ TEST_F(BackwardFlowTest, NobodyListensWhereNothingTrains) {
   EXPECT_FALSE(run("count -> model -> keep").error);
 }
 
-}  // namespace backward_clock_test
-}  // namespace seam::host
+}  // namespace seam::host::backward_clock_test

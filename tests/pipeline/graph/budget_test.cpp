@@ -7,8 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace seam::host {
-namespace budget_test {
+namespace seam::host::budget_test {
 
 constexpr auto nobody_waits = [] {};
 
@@ -156,5 +155,4 @@ TEST(Budget, GivesBackAllBytesHoweverManyThreadsChangeThem) {
   EXPECT_EQ(budget.packets(), 0);
 }
 
-}  // namespace budget_test
-}  // namespace seam::host
+}  // namespace seam::host::budget_test

@@ -1,15 +1,14 @@
 /// Bytes of tensors by call, and by stage in a flow.
 #include "pipeline/graph/call_memory.hpp"
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <string>
 #include <thread>
 
 #include "tests/pipeline/graph/flow_fixture.hpp"
 
-namespace seam::host {
-namespace call_memory_test {
+namespace seam::host::call_memory_test {
 
 using tensor_memory::allocated;
 using tensor_memory::freed;
@@ -112,5 +111,4 @@ TEST_F(CallMemoryTest, IsMeasuredOnlyInFlowsThatTrainOnTheCpu) {
       << "of tensors on the GPU nothing is known";
 }
 
-}  // namespace call_memory_test
-}  // namespace seam::host
+}  // namespace seam::host::call_memory_test

@@ -6,8 +6,7 @@
 #include <initializer_list>
 #include <limits>
 
-namespace seam::host {
-namespace durations_test {
+namespace seam::host::durations_test {
 
 /// Each of these durations once.
 Durations durations(std::initializer_list<std::int64_t> ticks, double seconds_a_tick) {
@@ -57,5 +56,4 @@ TEST(Durations, WithoutCallsThereAreNone) {
   EXPECT_EQ(Durations().percentile(0.5), 0);
 }
 
-}  // namespace durations_test
-}  // namespace seam::host
+}  // namespace seam::host::durations_test

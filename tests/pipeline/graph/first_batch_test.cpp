@@ -7,8 +7,7 @@
 #include "pipeline/graph/flow.hpp"
 #include "tests/pipeline/graph/flow_fixture.hpp"
 
-namespace seam::host {
-namespace first_batch_test {
+namespace seam::host::first_batch_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -80,5 +79,4 @@ TEST_F(FirstBatchTest, EachBranchGetsItsBatch) {
   EXPECT_THAT(numbers(others), ElementsAre(0 + 1 + 2 + 3));
 }
 
-}  // namespace first_batch_test
-}  // namespace seam::host
+}  // namespace seam::host::first_batch_test

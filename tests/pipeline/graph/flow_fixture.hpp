@@ -1,7 +1,7 @@
 /// Shared parts of tests of whole flows: stages that the test scripts, and a flow that runs them.
 #pragma once
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cstdint>
 #include <functional>
@@ -157,6 +157,20 @@ class FlowTest : public ::testing::Test {
   }
   FlowResult run(const std::string& flow, int threads = 4) {
     return run_flow(flow_of(flow), threads);
+  }
+  /// The result of a flow that must succeed and whose ledger must balance.
+  FlowResult run_well(const std::string& flow, int threads = 4) {
+    FlowResult result = run(flow, threads);
+    EXPECT_FALSE(result.error) << result.error->full_message();
+    EXPECT_THAT(result.imbalances, ::testing::IsEmpty());
+    return result;
+  }
+  /// The error of a flow that must fail, with a ledger that balances.
+  std::string failure_of(const std::string& flow, int threads = 4) {
+    const FlowResult result = run(flow, threads);
+    EXPECT_TRUE(result.error);
+    EXPECT_THAT(result.imbalances, ::testing::IsEmpty());
+    return result.error ? result.error->full_message() : "no error";
   }
   static std::vector<std::int64_t> numbers(const std::vector<Packet>& packets) {
     std::vector<std::int64_t> result;

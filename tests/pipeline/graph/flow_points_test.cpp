@@ -5,17 +5,14 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/pipeline/graph/flow_fixture.hpp"
 
-namespace seam::host {
-namespace flow_points_test {
+namespace seam::host::flow_points_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -422,5 +419,4 @@ TEST_F(FlowPointsTest, APointOfAFlowThatHasNoneIsRefused) {
   EXPECT_THAT(result.error->what(), HasSubstr("'serial'"));
 }
 
-}  // namespace flow_points_test
-}  // namespace seam::host
+}  // namespace seam::host::flow_points_test

@@ -17,9 +17,9 @@
 
 #include "tests/pipeline/graph/flow_fixture.hpp"
 
-namespace seam::host {
-namespace flow_test {
+namespace seam::host::flow_test {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -31,6 +31,36 @@ void squared(Packet& packet, Context& /*context*/) {
 void doubled(Packet& packet, Context& /*context*/) {
   packet[number] = 2 * packet.get(number);
 }
+
+/// Sets `negated`, and drops numbers that end in this digit.
+auto negating_all_but(std::int64_t last_digit) {
+  return [last_digit](Packet& packet, Context& context) {
+    if (packet.get(number) % 10 == last_digit) context.drop("of no use");
+    packet.set(negated, -packet.get(number));
+  };
+}
+
+/// Makes packets of 10,000 bytes.
+class Heavy final : public Source {
+ public:
+  static constexpr Field<std::vector<std::uint8_t>> bytes{"bytes"};
+  explicit Heavy(std::int64_t count) : count_(count) {}
+  void declare(Declaration& d) override {
+    d.provides(number);
+    d.provides(bytes);
+  }
+  More produce(Emitter& emitter, Context& /*context*/) override {
+    Packet packet;
+    packet.set(number, next_++);
+    packet.set(bytes, std::vector<std::uint8_t>(10'000));
+    emitter.emit(std::move(packet));
+    return next_ < count_ ? More::yes : More::no;
+  }
+
+ private:
+  std::int64_t count_;
+  std::int64_t next_ = 0;
+};
 
 /// Passes on packets, but fails on every number that ends in 3.
 class RefusesSome final : public Collector {
@@ -58,9 +88,7 @@ TEST_F(FlowTest, DeliversEveryPacketInOrderBehindParallelStages) {
       if (packet.get(number) % 7 == 0) std::this_thread::yield();
     });
     add<Keep>("keep", kept_, &ends_);
-    const FlowResult result = run("count -> spin -> keep", threads);
-    EXPECT_FALSE(result.error) << result.error->full_message();
-    EXPECT_THAT(result.imbalances, IsEmpty());
+    run_well("count -> spin -> keep", threads);
     EXPECT_EQ(numbers(kept_), up_to(5'000)) << threads << " threads";
   }
   EXPECT_EQ(ends_, 3);
@@ -71,8 +99,7 @@ TEST_F(FlowTest, EndsAnEmptyFlowOnce) {
   add<ParallelCall>("parallel", [](Packet&, Context&) {});
   add<Sum>("sum", 2, 0);
   add<Keep>("keep", kept_, &ends_);
-  const FlowResult result = run("count -> parallel -> sum -> keep");
-  EXPECT_FALSE(result.error);
+  run_well("count -> parallel -> sum -> keep");
   EXPECT_THAT(kept_, IsEmpty());
   EXPECT_EQ(ends_, 1);
 }
@@ -86,9 +113,7 @@ TEST_F(FlowTest, AccountsForDropsAndKeepsOrderAroundThem) {
     if (packet.get(number) % 3 == 0) context.drop("divisible by three");
   });
   add<Keep>("keep", kept_);
-  const FlowResult result = run("count -> odd -> third -> keep");
-  EXPECT_FALSE(result.error);
-  EXPECT_THAT(result.imbalances, IsEmpty());
+  const FlowResult result = run_well("count -> odd -> third -> keep");
   EXPECT_EQ(result.stages[1].dropped.at("even"), 500U);
   EXPECT_EQ(result.stages[2].received, 500U);
   EXPECT_EQ(result.stages[2].dropped_total() + kept_.size(), 500U);
@@ -103,8 +128,7 @@ TEST_F(FlowTest, CollectorsNumberAnewAndEmitTheRestAtTheEnd) {
   });
   add<Sum>("sum", 4, 0);
   add<Keep>("keep", kept_);
-  const FlowResult result = run("count -> no_three -> sum -> keep");
-  EXPECT_FALSE(result.error);
+  const FlowResult result = run_well("count -> no_three -> sum -> keep");
   EXPECT_THAT(numbers(kept_), ElementsAre(0 + 1 + 2 + 4, 5 + 6 + 7 + 8, 9));
   EXPECT_EQ(kept_.back().sequence(), 2U);
   EXPECT_EQ(result.stages[2].emitted, 3U);
@@ -116,7 +140,7 @@ TEST_F(FlowTest, CountsABatchAsThePacketsItHolds) {
   add<Count>("count", 10);
   add<Sum>("sum", 4, 0);
   add<Keep>("keep", kept_);
-  EXPECT_FALSE(run("count -> sum -> keep").error);
+  run_well("count -> sum -> keep");
   EXPECT_EQ(kept_.size(), 3U);
   EXPECT_EQ(progress.finished, 10U);
 }
@@ -145,7 +169,7 @@ TEST_F(FlowTest, CountsWhatASamplerSendsOnAsOneEach) {
   add<Count>("count", 10);
   add<Twice>("twice");
   add<Keep>("keep", kept_);
-  EXPECT_FALSE(run("count -> twice -> keep").error);
+  run_well("count -> twice -> keep");
   EXPECT_EQ(kept_.size(), 20U);
   EXPECT_EQ(progress.finished, 20U);
 }
@@ -158,8 +182,7 @@ TEST_F(FlowTest, HoldsTheBoundWhenACollectorEmitsMuchAtItsEnd) {
   add<Keep>("keep", kept_);
   for (const int threads : {1, 4}) {
     kept_.clear();
-    const FlowResult result = run("count -> sum -> parallel -> keep", threads);
-    EXPECT_FALSE(result.error);
+    const FlowResult result = run_well("count -> sum -> parallel -> keep", threads);
     EXPECT_EQ(kept_.size(), 5'001U);
     EXPECT_LE(result.packets_peak, 17U);
   }
@@ -175,32 +198,12 @@ TEST_F(FlowTest, HoldsTheBoundBeforeASlowSink) {
     most = std::max(most, alive.load());
     --alive;
   });
-  const FlowResult result = run("count -> enter -> slow");
-  EXPECT_FALSE(result.error);
+  const FlowResult result = run_well("count -> enter -> slow");
   EXPECT_LE(most, 8);
   EXPECT_LE(result.packets_peak, 8U);
 }
 
 TEST_F(FlowTest, HoldsTheBoundInBytesBeforeASlowSink) {
-  static constexpr Field<std::vector<std::uint8_t>> bytes{"bytes"};
-  /// Makes packets of 10,000 bytes.
-  class Large final : public Source {
-   public:
-    void declare(Declaration& d) override {
-      d.provides(number);
-      d.provides(bytes);
-    }
-    More produce(Emitter& emitter, Context& /*context*/) override {
-      Packet packet(Origin{nullptr, next_, "number " + std::to_string(next_)});
-      packet.set(number, next_++);
-      packet.set(bytes, std::vector<std::uint8_t>(10'000));
-      emitter.emit(std::move(packet));
-      return next_ < 500 ? More::yes : More::no;
-    }
-
-   private:
-    std::int64_t next_ = 0;
-  };
   constexpr int room = 12;  // packets of 10,000 bytes and a little more
   options_.limits.packets = 400;
   options_.limits.bytes = room * 10'500;
@@ -208,7 +211,7 @@ TEST_F(FlowTest, HoldsTheBoundInBytesBeforeASlowSink) {
   options_.progress = &progress;
   std::atomic<int> inside = 0;
   int most = 0;
-  add<Large>("large");
+  add<Heavy>("large", 500);
   add<ParallelCall>("enter", [&](Packet&, Context&) { ++inside; });
   add<Call<Transform>>("leave", [&](Packet& packet, Context&) {
     // Until the source has made as many packets as it may.
@@ -218,8 +221,7 @@ TEST_F(FlowTest, HoldsTheBoundInBytesBeforeASlowSink) {
     most = std::max(most, inside.load());
     --inside;
   });
-  const FlowResult result = run("large -> enter -> leave");
-  EXPECT_FALSE(result.error);
+  const FlowResult result = run_well("large -> enter -> leave");
   // One more while the size of the first packets is not known.
   EXPECT_LE(most, room + 1);
   EXPECT_LE(result.bytes_peak, static_cast<std::uint64_t>(options_.limits.bytes + 10'500));
@@ -248,8 +250,7 @@ TEST_F(FlowTest, RunsNeighboursOnTheComputeThreadOnePacketAtATime) {
       },
       true);
   add<Keep>("keep", kept_);
-  const FlowResult result = run("count -> parallel -> model -> optimizer -> keep");
-  EXPECT_FALSE(result.error);
+  run_well("count -> parallel -> model -> optimizer -> keep");
   EXPECT_EQ(threads.size(), 1U);
   EXPECT_FALSE(threads.contains(std::this_thread::get_id()));
   EXPECT_EQ(most_inside, 1);
@@ -259,17 +260,9 @@ TEST_F(FlowTest, RunsNeighboursOnTheComputeThreadOnePacketAtATime) {
 TEST_F(FlowTest, JoinsBranchesBySequenceNumber) {
   add<Count>("count", 500);
   add<ParallelCall>("square", squared, Sets{square});
-  add<Call<Transform>>(
-      "negate",
-      [](Packet& packet, Context& context) {
-        if (packet.get(number) % 10 == 0) context.drop("round");
-        packet.set(negated, -packet.get(number));
-      },
-      false, Sets{negated});
+  add<Call<Transform>>("negate", negating_all_but(0), false, Sets{negated});
   add<Keep>("keep", kept_);
-  const FlowResult result = run("count -> {square, negate} -> keep");
-  EXPECT_FALSE(result.error);
-  EXPECT_THAT(result.imbalances, IsEmpty());
+  run_well("count -> {square, negate} -> keep");
   ASSERT_EQ(kept_.size(), 450U);
   EXPECT_EQ(kept_[0].get(number), 1);
   for (const Packet& packet : kept_) {
@@ -286,7 +279,7 @@ TEST_F(FlowTest, AJoinTakesWhatABranchChanged) {
   for (const bool changed_first : {false, true}) {
     kept_.clear();
     const std::string branches = changed_first ? "{double, same}" : "{same, double}";
-    EXPECT_FALSE(run("count -> " + branches + " -> keep").error);
+    run_well("count -> " + branches + " -> keep");
     ASSERT_EQ(kept_.size(), 20U);
     EXPECT_EQ(kept_[7].get(number), 14);
   }
@@ -304,9 +297,7 @@ TEST_F(FlowTest, AJoinTakesWhatWasChangedBeforeAnInnerFork) {
     kept_.clear();
     const std::string branches =
         inner_first ? "{double -> {d, e}, same}" : "{same, double -> {d, e}}";
-    const FlowResult result = run("count -> " + branches + " -> keep", 8);
-    EXPECT_FALSE(result.error);
-    EXPECT_THAT(result.imbalances, IsEmpty());
+    run_well("count -> " + branches + " -> keep", 8);
     ASSERT_EQ(kept_.size(), 200U);
     for (std::size_t at = 0; at < kept_.size(); ++at) {
       EXPECT_EQ(kept_[at].get(number), 2 * static_cast<std::int64_t>(at));
@@ -329,9 +320,7 @@ TEST_F(FlowTest, SeveralStagesBehindTheSameBranchesGetWhatTheseMade) {
       },
       false, Sets{negated});
   add<Keep>("keep", kept_);
-  const FlowResult result = run("count -> {same, double} -> {square, negate} -> keep", 8);
-  EXPECT_FALSE(result.error);
-  EXPECT_THAT(result.imbalances, IsEmpty());
+  run_well("count -> {same, double} -> {square, negate} -> keep", 8);
   ASSERT_EQ(kept_.size(), 160U);
   for (const Packet& packet : kept_) {
     EXPECT_EQ(packet.get(negated) * packet.get(negated), packet.get(square));
@@ -345,9 +334,7 @@ TEST_F(FlowTest, ACollectorThatSkipsAPacketLeavesNoGapBehind) {
   add<RefusesSome>("refuses");
   add<Keep>("keep", kept_);
   options_.stage_specs["refuses"].on_error = OnError::skip;
-  const FlowResult result = run("count -> refuses -> keep");
-  EXPECT_FALSE(result.error);
-  EXPECT_THAT(result.imbalances, IsEmpty());
+  const FlowResult result = run_well("count -> refuses -> keep");
   EXPECT_EQ(kept_.size(), 90U);
   ASSERT_EQ(result.failures.size(), 10U);
   EXPECT_THAT(result.failures[3].origin, HasSubstr("number 33"));
@@ -369,11 +356,8 @@ TEST_F(FlowTest, AFailureNamesStageAndOriginAndEndsTheFlow) {
     if (packet.get(number) == 20) throw std::runtime_error("no twenty");
   });
   add<Keep>("keep", kept_);
-  const FlowResult result = run("count -> fails -> keep");
-  ASSERT_TRUE(result.error);
-  EXPECT_THAT(result.error->full_message(), HasSubstr("no twenty"));
-  EXPECT_THAT(result.error->full_message(), HasSubstr("stage 'fails'"));
-  EXPECT_THAT(result.error->full_message(), HasSubstr("number 20"));
+  EXPECT_THAT(failure_of("count -> fails -> keep"),
+              AllOf(HasSubstr("no twenty"), HasSubstr("stage 'fails'"), HasSubstr("number 20")));
   EXPECT_LT(kept_.size(), 100'000U);
 }
 
@@ -385,13 +369,7 @@ TEST_F(FlowTest, AccountsForWhatIsDiscardedWhenAFailureEndsTheFlow) {
       if (packet.get(number) == 40 * round) throw std::runtime_error("unreadable");
     });
     add<ParallelCall>("square", squared, Sets{square});
-    add<Call<Transform>>(
-        "negate",
-        [](Packet& packet, Context& context) {
-          if (packet.get(number) % 10 == 1) context.drop("of no use");
-          packet.set(negated, -packet.get(number));
-        },
-        false, Sets{negated});
+    add<Call<Transform>>("negate", negating_all_but(1), false, Sets{negated});
     add<Keep>("keep", kept_);
     const FlowResult result = run("count -> fails -> {square, negate} -> keep", 8);
     ASSERT_TRUE(result.error);
@@ -489,10 +467,7 @@ TEST_F(FlowTest, AFailureWakesASourceThatWaits) {
       add<Listen>("listen", false);
       add<Call<Transform>>(
           "fails", [](Packet&, Context&) { throw Error("no"); }, compute);
-      const FlowResult result = run("listen -> fails", 2);
-      ASSERT_TRUE(result.error);
-      EXPECT_THAT(result.error->full_message(), HasSubstr("stage 'fails'"));
-      EXPECT_THAT(result.imbalances, IsEmpty());
+      EXPECT_THAT(failure_of("listen -> fails", 2), HasSubstr("stage 'fails'"));
     }
   }
 }
@@ -501,14 +476,14 @@ TEST_F(FlowTest, AFailureOnTheComputeThreadWakesASourceAlsoWhereOneThreadWorks) 
   add<Listen>("listen", false);
   add<Call<Transform>>(
       "fails", [](Packet&, Context&) { throw Error("no"); }, true);
-  EXPECT_TRUE(run("listen -> fails", 1).error);
+  EXPECT_THAT(failure_of("listen -> fails", 1), HasSubstr("stage 'fails'"));
 }
 
 TEST_F(FlowTest, AnInterruptionThatTakesItsTimeHoldsNoStageUp) {
   add<Listen>("listen", true);
   add<Call<Transform>>(
       "fails", [](Packet&, Context&) { throw Error("no"); }, true);
-  EXPECT_TRUE(run("listen -> fails", 1).error);
+  EXPECT_THAT(failure_of("listen -> fails", 1), HasSubstr("stage 'fails'"));
 }
 
 TEST_F(FlowTest, TooManySkippedPacketsWakeASourceThatWaits) {
@@ -632,21 +607,20 @@ TEST_F(FlowTest, ACollectorThatChoosesSendsOnOrDropsSomethingAndNothingIsBoth) {
 }
 
 TEST_F(FlowTest, LargeBatchesLeaveRoomForPictures) {
-  static constexpr Field<std::vector<std::uint8_t>> bytes{"bytes"};
   /// Combines four packets into a large one.
   class Gather final : public Collector {
    public:
     void declare(Declaration& d) override {
       d.needs(number);
       d.provides(number);
-      d.provides(bytes);
+      d.provides(Heavy::bytes);
       d.replaces_packets();
     }
     void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
       if (packet.get(number) % 4 != 3) return;
       Packet batch;
       batch.set(number, packet.get(number));
-      batch.set(bytes, std::vector<std::uint8_t>(1'000'000));
+      batch.set(Heavy::bytes, std::vector<std::uint8_t>(1'000'000));
       emitter.emit(std::move(batch));
     }
   };
@@ -666,29 +640,9 @@ TEST_F(FlowTest, LargeBatchesLeaveRoomForPictures) {
   });
   add<Gather>("gather");
   add<Keep>("keep", kept_);
-  EXPECT_FALSE(run("count -> enter -> leave -> gather", 2).error);
+  run_well("count -> enter -> leave -> gather", 2);
   EXPECT_GE(most, 32);
 }
-
-/// Packets of 10,000 bytes.
-class Heavy final : public Source {
- public:
-  static constexpr Field<std::vector<std::uint8_t>> bytes{"bytes"};
-  void declare(Declaration& d) override {
-    d.provides(number);
-    d.provides(bytes);
-  }
-  More produce(Emitter& emitter, Context& /*context*/) override {
-    Packet packet;
-    packet.set(number, next_++);
-    packet.set(bytes, std::vector<std::uint8_t>(10'000));
-    emitter.emit(std::move(packet));
-    return next_ < 100 ? More::yes : More::no;
-  }
-
- private:
-  std::int64_t next_ = 0;
-};
 
 /// Emits packets in reverse, as a shuffle emits them in a different order.
 class Reverse final : public Collector {
@@ -710,7 +664,7 @@ class Reverse final : public Collector {
 
 TEST_F(FlowTest, ACollectorThatHoldsMoreThanTheLimitIsRefused) {
   options_.limits.bytes = 500'000;
-  add<Heavy>("heavy");
+  add<Heavy>("heavy", 100);
   add<Reverse>("reverse");
   add<Keep>("keep", kept_);
   const FlowResult result = run("heavy -> reverse -> keep");
@@ -723,7 +677,7 @@ TEST_F(FlowTest, ACollectorThatHoldsMoreThanTheLimitIsRefused) {
 
 TEST_F(FlowTest, WhatACollectorHoldsTakesRoom) {
   options_.limits.bytes = 1'100'000;
-  add<Heavy>("heavy");
+  add<Heavy>("heavy", 100);
   add<Reverse>("reverse");
   add<Keep>("keep", kept_);
   const FlowResult result = run("heavy -> reverse -> keep");
@@ -736,9 +690,7 @@ TEST_F(FlowTest, WhatACollectorHoldsTakesRoom) {
 TEST_F(FlowTest, WhatIsNotAnExceptionDoesNotReachTheGraph) {
   add<Count>("count", 10);
   add<ParallelCall>("throws", [](Packet&, Context&) { throw 42; });
-  const FlowResult result = run("count -> throws");
-  ASSERT_TRUE(result.error);
-  EXPECT_THAT(result.error->full_message(), HasSubstr("not a std::exception"));
+  EXPECT_THAT(failure_of("count -> throws"), HasSubstr("not a std::exception"));
 }
 
 TEST_F(FlowTest, SkipsFailuresWhereTheFileSaysSo) {
@@ -748,9 +700,7 @@ TEST_F(FlowTest, SkipsFailuresWhereTheFileSaysSo) {
     if (packet.get(number) % 10 == 0) throw std::runtime_error("round number");
   });
   add<Keep>("keep", kept_);
-  const FlowResult result = run("count -> fails -> keep");
-  EXPECT_FALSE(result.error);
-  EXPECT_THAT(result.imbalances, IsEmpty());
+  const FlowResult result = run_well("count -> fails -> keep");
   EXPECT_EQ(kept_.size(), 90U);
   EXPECT_EQ(result.stages[1].failed, 10U);
   EXPECT_EQ(result.failures.size(), 10U);
@@ -769,8 +719,7 @@ TEST_F(FlowTest, RetriesWithThePacketAsItWas) {
     if (++calls % 3 != 0) throw std::runtime_error("not yet");
   });
   add<Keep>("keep", kept_);
-  const FlowResult result = run("count -> shaky -> keep");
-  EXPECT_FALSE(result.error);
+  run_well("count -> shaky -> keep");
   EXPECT_THAT(numbers(kept_), ElementsAre(100, 101, 102, 103, 104));
 }
 
@@ -792,7 +741,7 @@ TEST_F(FlowTest, RetriesASink) {
   options_.stage_specs["shaky"].retries = 1;
   add<Count>("count", 5);
   add<Shaky>("shaky", kept_);
-  EXPECT_FALSE(run("count -> shaky").error);
+  run_well("count -> shaky");
   EXPECT_EQ(numbers(kept_), up_to(5));
 }
 
@@ -831,9 +780,7 @@ TEST_F(FlowTest, AStageThatBreaksItsPromiseIsNamed) {
   };
   add<Count>("count", 3);
   add<Liar>("liar");
-  const FlowResult result = run("count -> liar");
-  ASSERT_TRUE(result.error);
-  EXPECT_THAT(result.error->full_message(),
+  EXPECT_THAT(failure_of("count -> liar"),
               HasSubstr("stage 'liar' declares that it provides field 'square'"));
 }
 
@@ -850,5 +797,4 @@ TEST_F(FlowTest, RunsTheSameStagesInManyFlowsOneAfterTheOther) {
   EXPECT_EQ(kept_.size(), 5'000U);
 }
 
-}  // namespace flow_test
-}  // namespace seam::host
+}  // namespace seam::host::flow_test

@@ -13,8 +13,7 @@
 #include "pipeline/graph/flow.hpp"
 #include "tests/pipeline/graph/flow_fixture.hpp"
 
-namespace seam::host {
-namespace flow_training_test {
+namespace seam::host::flow_training_test {
 
 using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
@@ -249,5 +248,4 @@ TEST_F(FlowTrainingTest, AFailureInsideAStepEndsTheFlow) {
   }
 }
 
-}  // namespace flow_training_test
-}  // namespace seam::host
+}  // namespace seam::host::flow_training_test

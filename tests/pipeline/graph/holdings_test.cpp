@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace seam::host {
-namespace holdings_test {
+namespace seam::host::holdings_test {
 
 constexpr Field<std::vector<std::uint8_t>> pixels{"pixels"};
 constexpr Field<std::int64_t> label{"label"};
@@ -100,5 +99,4 @@ TEST(Holdings, GiveTheRoomBackAtTheEnd) {
   EXPECT_EQ(budget.bytes(), 0);
 }
 
-}  // namespace holdings_test
-}  // namespace seam::host
+}  // namespace seam::host::holdings_test

@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace seam::host {
-namespace in_order_test {
+namespace seam::host::in_order_test {
 
 struct Numbered {
   std::uint64_t sequence;
@@ -28,5 +27,4 @@ TEST(InOrder, KeepsWhatComesTooEarly) {
   EXPECT_EQ(in_order.waiting(), 1U);
 }
 
-}  // namespace in_order_test
-}  // namespace seam::host
+}  // namespace seam::host::in_order_test

@@ -7,8 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace seam::host {
-namespace inbox_test {
+namespace seam::host::inbox_test {
 
 TEST(Inbox, HandsOverInTheOrderOfPutting) {
   Inbox inbox;
@@ -53,5 +52,4 @@ TEST(Inbox, LosesNothingAndHasOneDrainAtATimeHoweverManyPut) {
   EXPECT_EQ(handled, each * threads);
 }
 
-}  // namespace inbox_test
-}  // namespace seam::host
+}  // namespace seam::host::inbox_test

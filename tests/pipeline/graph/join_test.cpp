@@ -1,6 +1,6 @@
 #include "pipeline/graph/join.hpp"
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace seam::host {
-namespace join_test {
+namespace seam::host::join_test {
 
 constexpr Field<std::int64_t> number{"number"};
 constexpr Field<std::int64_t> other{"other"};
@@ -183,5 +182,4 @@ TEST(Join, PutsNumbersTogether) {
   EXPECT_EQ(number_of(join.accept(seventh[1])), 1);
 }
 
-}  // namespace join_test
-}  // namespace seam::host
+}  // namespace seam::host::join_test

@@ -4,8 +4,7 @@
 
 #include <cstdint>
 
-namespace seam::host {
-namespace queue_count_test {
+namespace seam::host::queue_count_test {
 
 TEST(QueueCount, KnowsTheLongestQueueExactly) {
   QueueCount count;
@@ -32,5 +31,4 @@ TEST(QueueCount, CountsWhatIsLeft) {
   EXPECT_EQ(count.most(), 4U);
 }
 
-}  // namespace queue_count_test
-}  // namespace seam::host
+}  // namespace seam::host::queue_count_test

@@ -14,8 +14,7 @@
 
 #include "seam/testing.hpp"
 
-namespace seam::host {
-namespace segment_test {
+namespace seam::host::segment_test {
 
 inline constexpr Field<std::int64_t> number{"number"};
 
@@ -123,5 +122,4 @@ TEST_F(SegmentTest, AfterAnErrorItDiscardsWhatComes) {
   EXPECT_EQ(budget_.packets(), 0);
 }
 
-}  // namespace segment_test
-}  // namespace seam::host
+}  // namespace seam::host::segment_test

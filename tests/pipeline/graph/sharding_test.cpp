@@ -13,8 +13,7 @@
 #include "seam/shard.hpp"
 #include "tests/pipeline/graph/flow_fixture.hpp"
 
-namespace seam::host {
-namespace sharding_test {
+namespace seam::host::sharding_test {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -219,5 +218,4 @@ TEST_F(ShardingTest, AFlowThatNeedsAllPacketsIsRefusedByName) {
   EXPECT_EQ(obstacle("count -> model -> write"), "none");
 }
 
-}  // namespace sharding_test
-}  // namespace seam::host
+}  // namespace seam::host::sharding_test

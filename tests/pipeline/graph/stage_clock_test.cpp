@@ -4,8 +4,7 @@
 
 #include <cstdint>
 
-namespace seam::host {
-namespace stage_clock_test {
+namespace seam::host::stage_clock_test {
 
 TEST(StageClock, TheCheapestIsOfAKnownLength) {
   const StageClock clock(StageClock::Kind::cheapest);
@@ -15,5 +14,4 @@ TEST(StageClock, TheCheapestIsOfAKnownLength) {
   EXPECT_LT(clock.seconds_a_tick(), 1e-6) << "no clock worth the name ticks so slowly";
 }
 
-}  // namespace stage_clock_test
-}  // namespace seam::host
+}  // namespace seam::host::stage_clock_test

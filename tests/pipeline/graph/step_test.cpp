@@ -6,8 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace seam::host {
-namespace step_test {
+namespace seam::host::step_test {
 
 using ::testing::ElementsAre;
 
@@ -54,5 +53,4 @@ TEST_F(StepTest, ANumberEntersWhenAllPortsHadTheOneBefore) {
   EXPECT_THAT(calls_, ElementsAre("a0", "b0", "a1", "b1", "a2"));
 }
 
-}  // namespace step_test
-}  // namespace seam::host
+}  // namespace seam::host::step_test

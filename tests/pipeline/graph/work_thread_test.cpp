@@ -7,8 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace seam::host {
-namespace work_thread_test {
+namespace seam::host::work_thread_test {
 
 TEST(WorkThread, RunsAllThatIsPostedOnOneThreadInOrder) {
   std::vector<int> order;  // plain: one thread writes it
@@ -74,5 +73,4 @@ TEST(WorkThread, CountsTheTimeItWaits) {
   compute.run([] {});  // the latches are destroyed before the thread
 }
 
-}  // namespace work_thread_test
-}  // namespace seam::host
+}  // namespace seam::host::work_thread_test

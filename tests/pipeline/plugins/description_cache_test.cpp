@@ -14,8 +14,7 @@
 #include "seam/error.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace description_cache_test {
+namespace seam::host::description_cache_test {
 
 using seam::test::TemporaryFolder;
 
@@ -272,5 +271,4 @@ TEST_F(DescriptionCacheTest, AFolderThatCannotBeWrittenIsNoFault) {
   EXPECT_THAT(cache.recorded(plugin_, "fixture.scale"), NotNull()) << "this program still knows";
 }
 
-}  // namespace description_cache_test
-}  // namespace seam::host
+}  // namespace seam::host::description_cache_test

@@ -1,7 +1,6 @@
 #include "pipeline/plugins/registry.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <seam/error.hpp>
@@ -10,8 +9,7 @@
 #include "tests/support/kept_environment.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace registry_test {
+namespace seam::host::registry_test {
 
 using seam::test::TemporaryFolder;
 
@@ -225,5 +223,4 @@ TEST(DefaultSearchPath, HasTheDocumentedOrder) {
   EXPECT_TRUE(path[4].optional);
 }
 
-}  // namespace registry_test
-}  // namespace seam::host
+}  // namespace seam::host::registry_test

@@ -5,8 +5,7 @@
 #include <array>
 #include <string_view>
 
-namespace seam::host {
-namespace base64_test {
+namespace seam::host::base64_test {
 
 std::string of(std::string_view text) {
   return base64(std::as_bytes(std::span(text.data(), text.size())));
@@ -27,5 +26,4 @@ TEST(Base64, TakesEveryByte) {
   EXPECT_EQ(base64(bytes), "//4A");
 }
 
-}  // namespace base64_test
-}  // namespace seam::host
+}  // namespace seam::host::base64_test

@@ -1,7 +1,6 @@
 #include "pipeline/report/page.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>
@@ -9,8 +8,7 @@
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace page_test {
+namespace seam::host::page_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -68,5 +66,4 @@ TEST(WritePage, SeveralRunsNeedAFileAndAreNamedOnce) {
   EXPECT_EQ(write_page({a, b}, run.path() / "x.html"), run.path() / "x.html");
 }
 
-}  // namespace page_test
-}  // namespace seam::host
+}  // namespace seam::host::page_test

@@ -1,12 +1,10 @@
 #include "pipeline/report/pictures.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace pictures_test {
+namespace seam::host::pictures_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -59,5 +57,4 @@ TEST(Pictures, NotesWhatItCannotShow) {
                                  HasSubstr("pictures/b/epoch-0000.json cannot be shown")));
 }
 
-}  // namespace pictures_test
-}  // namespace seam::host
+}  // namespace seam::host::pictures_test

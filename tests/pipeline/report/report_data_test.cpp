@@ -1,12 +1,10 @@
 #include "pipeline/report/report_data.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace seam::host {
-namespace report_data_test {
+namespace seam::host::report_data_test {
 
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
@@ -129,5 +127,4 @@ TEST(ReportData, ComparesSettingsPluginsAndProgram) {
   EXPECT_EQ(data.at("differences")[1].at("values"), Json({"0.1", "0.2"}));
 }
 
-}  // namespace report_data_test
-}  // namespace seam::host
+}  // namespace seam::host::report_data_test

@@ -1,15 +1,13 @@
 #include "pipeline/report/run_record.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace run_record_test {
+namespace seam::host::run_record_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -110,5 +108,4 @@ TEST_F(RunRecordTest, TakesTheLatestOfEachReport) {
   EXPECT_EQ(record.reports[2].moment, "after");
 }
 
-}  // namespace run_record_test
-}  // namespace seam::host
+}  // namespace seam::host::run_record_test

@@ -1,15 +1,13 @@
 #include "pipeline/report/runs_page.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <seam/refusal_testing.hpp>
 #include <string>
 
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace runs_page_test {
+namespace seam::host::runs_page_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -47,5 +45,4 @@ TEST(RunsPage, ReplacesOnlyAPage) {
   EXPECT_REFUSED(write_runs_page(table(), other), Fault::configuration, "is not overwritten");
 }
 
-}  // namespace runs_page_test
-}  // namespace seam::host
+}  // namespace seam::host::runs_page_test

@@ -1,12 +1,10 @@
 #include "pipeline/report/settings_table.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "seam/refusal_testing.hpp"
 
-namespace seam::host {
-namespace settings_table_test {
+namespace seam::host::settings_table_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -52,5 +50,4 @@ TEST(Differences, AreTheKeysThatDoNotHaveOneValue) {
   EXPECT_THAT(differences({first, first}), IsEmpty());
 }
 
-}  // namespace settings_table_test
-}  // namespace seam::host
+}  // namespace seam::host::settings_table_test

@@ -2,13 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <string>
 
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace best_kept_test {
+namespace seam::host::best_kept_test {
 
 class BestKeptTest : public ::testing::Test {
  protected:
@@ -63,5 +61,4 @@ TEST_F(BestKeptTest, WithoutAMeasurementThereIsNone) {
   EXPECT_EQ(best({}, BestKept{"recall.r@1", 0.6, 2}), std::nullopt) << "the rule has no metric";
 }
 
-}  // namespace best_kept_test
-}  // namespace seam::host
+}  // namespace seam::host::best_kept_test

@@ -1,14 +1,12 @@
 #include "pipeline/run/checkpoint.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "pipeline/run/checksum.hpp"
@@ -18,8 +16,7 @@
 #include "seam/safetensors.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace checkpoint_test {
+namespace seam::host::checkpoint_test {
 
 using seam::test::TemporaryFolder;
 
@@ -447,5 +444,4 @@ TEST_F(CheckpointFolderTest, OnlyDamagedFilesAreOne) {
   EXPECT_REFUSED((void)checkpoints().newest(), Fault::data, "epoch-1.safetensors' is damaged");
 }
 
-}  // namespace checkpoint_test
-}  // namespace seam::host
+}  // namespace seam::host::checkpoint_test

@@ -3,12 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <string_view>
 
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace checksum_test {
+namespace seam::host::checksum_test {
 
 using seam::test::TemporaryFolder;
 
@@ -29,5 +27,4 @@ TEST(Sha256, OfAFileIsThatOfItsBytes) {
   EXPECT_EQ(sha256_of_file(folder.path() / "missing"), "");
 }
 
-}  // namespace checksum_test
-}  // namespace seam::host
+}  // namespace seam::host::checksum_test

@@ -1,7 +1,6 @@
 #include "pipeline/run/data_files.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
@@ -10,8 +9,7 @@
 #include "seam/stage.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace data_files_test {
+namespace seam::host::data_files_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -112,5 +110,4 @@ TEST_F(DataFilesTest, AreNeitherFoldersNorWhatARunBeginsWith) {
   EXPECT_THAT(data_files(pipeline_), IsEmpty());
 }
 
-}  // namespace data_files_test
-}  // namespace seam::host
+}  // namespace seam::host::data_files_test

@@ -1,65 +1,70 @@
 #include "pipeline/run/display.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <sstream>
-#include <string>
 
 #include "pipeline/run/clock.hpp"
 
-namespace seam::host {
-namespace display_test {
+namespace seam::host::display_test {
 
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(ProgressLine, TellsWhatIsKnown) {
-  FlowProgress progress;
-  Metrics metrics;
-  FlowView view;
-  view.flow = "train";
-  view.progress = &progress;
-  view.metrics = &metrics;
-  EXPECT_EQ(progress_line(view, 0), "train  0 packets");
-  view.epoch = 2;
-  view.epochs = 60;
-  progress.finished = 12'400;
-  view.expected = 25'882;
-  metrics.record("triplet_loss", "loss", 0.12345);
-  view.run_seconds_left = 350;
-  EXPECT_EQ(progress_line(view, 100),
+/// The flow "train", with its progress and metrics.
+class ProgressLine : public ::testing::Test {
+ protected:
+  ProgressLine() {
+    view_.flow = "train";
+    view_.progress = &progress_;
+    view_.metrics = &metrics_;
+  }
+
+  FlowProgress progress_;
+  Metrics metrics_;
+  FlowView view_;
+};
+
+class DisplayTest : public ProgressLine {
+ protected:
+  std::ostringstream results_;
+  std::ostringstream messages_;
+};
+
+TEST_F(ProgressLine, TellsWhatIsKnown) {
+  EXPECT_EQ(progress_line(view_, 0), "train  0 packets");
+  view_.epoch = 2;
+  view_.epochs = 60;
+  progress_.finished = 12'400;
+  view_.expected = 25'882;
+  metrics_.record("triplet_loss", "loss", 0.12345);
+  view_.run_seconds_left = 350;
+  EXPECT_EQ(progress_line(view_, 100),
             "epoch 3/60  train  12,400/25,882 packets  124/s  loss 0.1235  "
             "flow ends in 1 min 49 s  run ends in 4 min 10 s");
-  progress.finished = 26'000;  // more than last time
-  EXPECT_THAT(progress_line(view, 400), HasSubstr("26,000/26,000"));
-  EXPECT_THAT(progress_line(view, 400), HasSubstr("run ends in 0 s"));
+  progress_.finished = 26'000;  // more than last time
+  EXPECT_THAT(progress_line(view_, 400), HasSubstr("26,000/26,000"));
+  EXPECT_THAT(progress_line(view_, 400), HasSubstr("run ends in 0 s"));
 }
 
-TEST(ProgressLine, FitsTheTerminal) {
-  FlowProgress progress;
-  Metrics metrics;
-  FlowView view;
-  view.flow = "train";
-  view.progress = &progress;
-  view.metrics = &metrics;
-  view.epoch = 2;
-  view.epochs = 60;
-  progress.finished = 2'500;
-  view.expected = 10'000;
-  view.run_seconds_left = 350;
-  metrics.record("triplet_loss", "loss", 0.12345);
-  EXPECT_EQ(progress_line(view, 10, {200, false}),
+TEST_F(ProgressLine, FitsTheTerminal) {
+  view_.epoch = 2;
+  view_.epochs = 60;
+  progress_.finished = 2'500;
+  view_.expected = 10'000;
+  view_.run_seconds_left = 350;
+  metrics_.record("triplet_loss", "loss", 0.12345);
+  EXPECT_EQ(progress_line(view_, 10, {200, false}),
             "epoch 3/60  train  [====>               ]  2,500/10,000 packets  250/s  loss 0.1235  "
             "flow ends in 30 s  run ends in 5 min 40 s");
-  EXPECT_EQ(progress_line(view, 10, {80, false}),
+  EXPECT_EQ(progress_line(view_, 10, {80, false}),
             "epoch 3/60  train  2,500/10,000 packets  loss 0.1235  run ends in 5 min 40 s");
-  EXPECT_EQ(progress_line(view, 10, {10, false}), "epoch 3/6");
-  EXPECT_THAT(progress_line(view, 10, {200, true}), HasSubstr("[\x1b[36m====>\x1b[0m  "));
-  progress.finished = 11'000;  // more than last time
-  EXPECT_THAT(progress_line(view, 10, {200, false}), HasSubstr("[====================]"));
+  EXPECT_EQ(progress_line(view_, 10, {10, false}), "epoch 3/6");
+  EXPECT_THAT(progress_line(view_, 10, {200, true}), HasSubstr("[\x1b[36m====>\x1b[0m  "));
+  progress_.finished = 11'000;  // more than last time
+  EXPECT_THAT(progress_line(view_, 10, {200, false}), HasSubstr("[====================]"));
 }
 
 TEST(Clock, WritesDurationsForPeople) {
@@ -75,106 +80,87 @@ TEST(Clock, WritesDurationsForPeople) {
   EXPECT_EQ(rate_text(1310.4), "1,310/s");
 }
 
-TEST(Display, ResultsAndMessagesGoTheirOwnWays) {
-  std::ostringstream results;
-  std::ostringstream messages;
-  Display display(results, messages, Display::Style::plain);
+TEST_F(DisplayTest, ResultsAndMessagesGoTheirOwnWays) {
+  Display display(results_, messages_, Display::Style::plain);
   display.report("recall", "Recall at K", "| K | recall |\n|---|---|\n| 1 | 0.5 |");
   display.note("going on");
   display.log(LogLevel::warning, "decode", "odd file");
   display.log(LogLevel::debug, "decode", "never shown");
-  EXPECT_EQ(results.str(), "\nRecall at K (recall)\nK  recall\n1  0.5\n");
-  EXPECT_EQ(messages.str(), "seam: going on\nwarning: decode: odd file\n");
+  EXPECT_EQ(results_.str(), "\nRecall at K (recall)\nK  recall\n1  0.5\n");
+  EXPECT_EQ(messages_.str(), "seam: going on\nwarning: decode: odd file\n");
 }
 
-TEST(Display, WhatSeveralStagesSayForInformationIsShownOnce) {
-  std::ostringstream results;
-  std::ostringstream messages;
-  Display display(results, messages, Display::Style::plain);
+TEST_F(DisplayTest, WhatSeveralStagesSayForInformationIsShownOnce) {
+  Display display(results_, messages_, Display::Style::plain);
   for (const char* stage : {"queries", "gallery"}) {
     display.log(LogLevel::info, stage, "a part of the list");
     display.log(LogLevel::warning, stage, "pictures are missing");
   }
-  EXPECT_EQ(messages.str(),
+  EXPECT_EQ(messages_.str(),
             "info: queries: a part of the list\n"
             "warning: queries: pictures are missing\n"
             "warning: gallery: pictures are missing\n");
 }
 
-TEST(Display, PaintsTheLevel) {
-  std::ostringstream results;
-  std::ostringstream messages;
-  Display display(results, messages, Display::Style::plain, {{}, {60, true}});
+TEST_F(DisplayTest, PaintsTheLevel) {
+  Display display(results_, messages_, Display::Style::plain, {{}, {60, true}});
   display.log(LogLevel::warning, "decode", "odd file");
   display.log(LogLevel::info, "decode", "a file");
-  EXPECT_EQ(messages.str(), "\x1b[33mwarning\x1b[0m: decode: odd file\ninfo: decode: a file\n");
+  EXPECT_EQ(messages_.str(), "\x1b[33mwarning\x1b[0m: decode: odd file\ninfo: decode: a file\n");
   EXPECT_EQ(display.note_width(), 54U) << "after 'seam: '";
 }
 
-TEST(Display, QuietKeepsToWhatIsWrong) {
-  std::ostringstream results;
-  std::ostringstream messages;
-  Display display(results, messages, Display::Style::quiet);
+TEST_F(DisplayTest, QuietKeepsToWhatIsWrong) {
+  Display display(results_, messages_, Display::Style::quiet);
   display.report("recall", "Recall at K", "table");
   display.result("table");
   display.note("note");
   display.log(LogLevel::info, "decode", "info");
   display.log(LogLevel::error, "decode", "error");
   display.message("message");
-  EXPECT_EQ(results.str(), "");
+  EXPECT_EQ(results_.str(), "");
   display.score("");
-  EXPECT_EQ(results.str(), "");
+  EXPECT_EQ(results_.str(), "");
   display.score("score");
-  EXPECT_EQ(results.str(), "score\n");
-  EXPECT_EQ(messages.str(), "error: decode: error\nseam: message\n");
+  EXPECT_EQ(results_.str(), "score\n");
+  EXPECT_EQ(messages_.str(), "error: decode: error\nseam: message\n");
 }
 
-TEST(Display, ProgressForProgramsIsALinePerObject) {
-  FlowProgress progress;
-  Metrics metrics;
-  FlowView view;
-  view.flow = "train";
-  view.progress = &progress;
-  view.metrics = &metrics;
-  EXPECT_EQ(progress_json(view, 1),
+TEST_F(DisplayTest, ProgressForProgramsIsALinePerObject) {
+  EXPECT_EQ(progress_json(view_, 1),
             R"({"epoch":null,"epochs":null,"flow":"train","packets":0,"expected":null,)"
             R"("seconds":1.0,"metric":null,"value":null,"run_seconds_left":null})"
             "\n");
-  view.epoch = 2;
-  view.epochs = 60;
-  view.expected = 30;
-  view.run_seconds_left = 350;
-  progress.finished = 20;
-  metrics.record("triplet_loss", "loss", 0.5);
-  std::ostringstream results;
-  std::ostringstream messages;
+  view_.epoch = 2;
+  view_.epochs = 60;
+  view_.expected = 30;
+  view_.run_seconds_left = 350;
+  progress_.finished = 20;
+  metrics_.record("triplet_loss", "loss", 0.5);
   {
-    Display display(results, messages, Display::Style::json);
-    display.flow_begins(view);
+    Display display(results_, messages_, Display::Style::json);
+    display.flow_begins(view_);
     display.note("note");
     display.score("score");
     display.message("message");
     display.flow_ends();
     display.flow_ends();
   }
-  EXPECT_THAT(results.str(),
+  EXPECT_THAT(results_.str(),
               AllOf(StartsWith(R"({"epoch":3,"epochs":60,"flow":"train","packets":20,)"
                                R"("expected":30,"seconds":)"),
                     EndsWith(R"("metric":"loss","value":0.5,"run_seconds_left":350.0})"
                              "\n")));
-  EXPECT_EQ(messages.str(), "seam: message\n");
+  EXPECT_EQ(messages_.str(), "seam: message\n");
 }
 
-TEST(Display, QuietOnATerminalHasNoNotes) {
-  std::ostringstream results;
-  std::ostringstream messages;
-  Display display(results, messages, Display::Style::progress);
+TEST_F(DisplayTest, QuietOnATerminalHasNoNotes) {
+  Display display(results_, messages_, Display::Style::progress);
   display.note("note");
   display.result("table");
   display.score("score");
-  EXPECT_EQ(results.str(), "score\n");
-  EXPECT_EQ(messages.str(), "");
+  EXPECT_EQ(results_.str(), "score\n");
+  EXPECT_EQ(messages_.str(), "");
 }
 
-}  // namespace display_test
-}  // namespace seam::host
+}  // namespace seam::host::display_test

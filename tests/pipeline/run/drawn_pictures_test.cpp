@@ -1,15 +1,13 @@
 #include "pipeline/run/drawn_pictures.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace drawn_pictures_test {
+namespace seam::host::drawn_pictures_test {
 
 using seam::test::TemporaryFolder;
 
@@ -83,5 +81,4 @@ TEST_F(DrawnPicturesTest, ASetThatCannotBeReadIsAProblemAndTheOthersStay) {
                           HasSubstr("is not in the run folder"), HasSubstr("e/epoch-0012.json")));
 }
 
-}  // namespace drawn_pictures_test
-}  // namespace seam::host
+}  // namespace seam::host::drawn_pictures_test

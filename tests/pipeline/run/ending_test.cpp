@@ -1,15 +1,13 @@
 #include "pipeline/run/ending.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <limits>
 #include <sstream>
 #include <string>
 #include <vector>
 
-namespace seam::host {
-namespace ending_test {
+namespace seam::host::ending_test {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -187,5 +185,4 @@ TEST(NextText, OffersToResumeWhatIsNotComplete) {
   EXPECT_EQ(next_text(summary, {}, {}), "\nrun   /data/run\nnext  seam report /data/run\n");
 }
 
-}  // namespace ending_test
-}  // namespace seam::host
+}  // namespace seam::host::ending_test

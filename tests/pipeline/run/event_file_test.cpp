@@ -1,7 +1,6 @@
 #include "pipeline/run/event_file.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <fstream>
@@ -15,8 +14,7 @@
 #include "tests/pipeline/run/full_disk.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace event_file_test {
+namespace seam::host::event_file_test {
 
 using seam::test::FullDisk;
 using seam::test::TemporaryFolder;
@@ -146,5 +144,4 @@ TEST_F(EventFileTest, ALaterFileComesLaterWhateverTheClockSays) {
   EXPECT_TRUE(files().back().filename().string().starts_with("events.out.tfevents.8000000000."));
 }
 
-}  // namespace event_file_test
-}  // namespace seam::host
+}  // namespace seam::host::event_file_test

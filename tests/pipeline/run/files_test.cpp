@@ -1,18 +1,15 @@
 #include "pipeline/run/files.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <functional>
 #include <sstream>
 #include <string>
 
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace files_test {
+namespace seam::host::files_test {
 
 using seam::test::TemporaryFolder;
 
@@ -94,5 +91,4 @@ TEST(Files, AMissingFileIsNamed) {
   EXPECT_REFUSED(read_file("/no/such/file"), Fault::data, "'/no/such/file': No such file");
 }
 
-}  // namespace files_test
-}  // namespace seam::host
+}  // namespace seam::host::files_test

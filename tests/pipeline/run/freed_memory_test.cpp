@@ -13,8 +13,7 @@
 #include "seam/plugin.hpp"
 #include "tests/support/kept_environment.hpp"
 
-namespace seam::host {
-namespace freed_memory_test {
+namespace seam::host::freed_memory_test {
 
 /// Removes the caller's settings.
 class FreedMemoryTest : public ::testing::Test {
@@ -86,5 +85,4 @@ TEST_F(FreedMemoryTest, OtherTunablesSayNothingOfIt) {
   EXPECT_EQ(freed_memory_choice(), FreedMemory::kept);
 }
 
-}  // namespace freed_memory_test
-}  // namespace seam::host
+}  // namespace seam::host::freed_memory_test

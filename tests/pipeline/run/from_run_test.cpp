@@ -1,14 +1,12 @@
 #include "pipeline/run/from_run.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <functional>
 
 #include "seam/error.hpp"
 
-namespace seam::host {
-namespace from_run_test {
+namespace seam::host::from_run_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -159,5 +157,4 @@ TEST_F(OtherGraph, IsRefusedByName) {
   EXPECT_THAT(refusal(), HasSubstr("'schedule.each_epoch'"));
 }
 
-}  // namespace from_run_test
-}  // namespace seam::host
+}  // namespace seam::host::from_run_test

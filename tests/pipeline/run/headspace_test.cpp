@@ -5,7 +5,6 @@
 
 #include <seam/refusal_testing.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <set>
@@ -16,8 +15,7 @@
 #include "pipeline/run/stop_signals.hpp"
 #include "tests/pipeline/graph/flow_fixture.hpp"
 
-namespace seam::host {
-namespace headspace_test {
+namespace seam::host::headspace_test {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -149,5 +147,4 @@ TEST_F(HeadspaceTest, StopsOnRequest) {
   EXPECT_FALSE(flows_.measured());
 }
 
-}  // namespace headspace_test
-}  // namespace seam::host
+}  // namespace seam::host::headspace_test

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace seam::host {
-namespace kept_state_test {
+namespace seam::host::kept_state_test {
 
 /// train: model.  fill: gallery.  evaluate: search, which refers to gallery.
 PipelineSpec pipeline(std::vector<ScheduledFlow> each_epoch, std::int64_t epochs = 10) {
@@ -111,5 +110,4 @@ TEST(MadeBeforeRead, AReaderOfAReaderReads) {
   EXPECT_FALSE(made_before_read(spec, after_epochs(3), "gallery"));
 }
 
-}  // namespace kept_state_test
-}  // namespace seam::host
+}  // namespace seam::host::kept_state_test

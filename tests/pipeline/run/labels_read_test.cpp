@@ -1,7 +1,6 @@
 #include "pipeline/run/labels_read.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <functional>
 #include <memory>
@@ -11,8 +10,7 @@
 #include "pipeline/config/load.hpp"
 #include "seam/stage.hpp"
 
-namespace seam::host {
-namespace labels_read_test {
+namespace seam::host::labels_read_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -91,5 +89,4 @@ TEST(LabelsRead, NotOfALossNorInTrainingNorWhereTheyAreOptional) {
   EXPECT_THAT(labels_read(unscheduled), IsEmpty());
 }
 
-}  // namespace labels_read_test
-}  // namespace seam::host
+}  // namespace seam::host::labels_read_test

@@ -7,8 +7,7 @@
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace memory_limit_test {
+namespace seam::host::memory_limit_test {
 
 using seam::test::TemporaryFolder;
 
@@ -72,5 +71,4 @@ TEST(MemoryLimit, PacketsThatFillItAreRefused) {
       "process's memory (2,048 MiB, set by Slurm); lower `bytes`, for example to 256 MiB");
 }
 
-}  // namespace memory_limit_test
-}  // namespace seam::host
+}  // namespace seam::host::memory_limit_test

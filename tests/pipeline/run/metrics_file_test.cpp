@@ -1,7 +1,6 @@
 #include "pipeline/run/metrics_file.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
@@ -12,8 +11,7 @@
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace metrics_file_test {
+namespace seam::host::metrics_file_test {
 
 using ::testing::IsEmpty;
 
@@ -91,5 +89,4 @@ TEST_F(MetricsFile, AMissingFileIsRefusedUnlessNothingIsWanted) {
   EXPECT_EQ(read_metrics(folder_.path() / "none", nothing, 0), LastLine::whole);
 }
 
-}  // namespace metrics_file_test
-}  // namespace seam::host
+}  // namespace seam::host::metrics_file_test

@@ -9,8 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace seam::host {
-namespace metrics_test {
+namespace seam::host::metrics_test {
 
 TEST(Metrics, LinesComeInFlowOrderWhoeverRecordedFirst) {
   Metrics metrics;
@@ -98,5 +97,4 @@ TEST(Metrics, ValuesThatAreNoNumbersAreStillJson) {
 )");
 }
 
-}  // namespace metrics_test
-}  // namespace seam::host
+}  // namespace seam::host::metrics_test

@@ -1,7 +1,6 @@
 #include "pipeline/run/network_of.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
@@ -11,8 +10,7 @@
 #include "seam/refusal_testing.hpp"
 #include "seam/stage.hpp"
 
-namespace seam::host {
-namespace network_of_test {
+namespace seam::host::network_of_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -109,5 +107,4 @@ TEST(NetworkOf, WhereTheStageCannotBeOpenedTheOthersAreClosed) {
   EXPECT_THAT(events, ElementsAre("open labels", "close labels"));
 }
 
-}  // namespace network_of_test
-}  // namespace seam::host
+}  // namespace seam::host::network_of_test

@@ -1,7 +1,6 @@
 #include "pipeline/run/parts.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <map>
 #include <string>
@@ -9,8 +8,7 @@
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace parts_test {
+namespace seam::host::parts_test {
 
 using Environment = std::map<std::string, std::string>;
 
@@ -125,5 +123,4 @@ TEST(Parts, DamageIsNamed) {
   EXPECT_THAT(damage_of(folder.path()), ::testing::HasSubstr("summary.json is damaged"));
 }
 
-}  // namespace parts_test
-}  // namespace seam::host
+}  // namespace seam::host::parts_test

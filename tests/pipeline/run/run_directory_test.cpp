@@ -1,7 +1,6 @@
 #include "pipeline/run/run_directory.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 
@@ -9,8 +8,7 @@
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace run_directory_test {
+namespace seam::host::run_directory_test {
 
 using seam::test::TemporaryFolder;
 
@@ -74,5 +72,4 @@ TEST(RunDirectory, AFolderThatIsNoRunIsSaidSo) {
   EXPECT_REFUSED(RunDirectory::reopen(folder.path()), Fault::configuration, "is not a run folder");
 }
 
-}  // namespace run_directory_test
-}  // namespace seam::host
+}  // namespace seam::host::run_directory_test

@@ -1,7 +1,6 @@
 #include "pipeline/run/run.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
@@ -19,8 +18,7 @@
 #include "tests/pipeline/run/full_disk.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace run_test {
+namespace seam::host::run_test {
 
 using seam::test::FullDisk;
 using seam::test::TemporaryFolder;
@@ -922,5 +920,4 @@ TEST_F(RunPipelineTest, AFolderInUseLeavesNoTrace) {
   EXPECT_FALSE(fs::exists(folder_.path() / "run/summary.json"));
 }
 
-}  // namespace run_test
-}  // namespace seam::host
+}  // namespace seam::host::run_test

@@ -1,7 +1,6 @@
 #include "pipeline/run/schedule.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
@@ -11,8 +10,7 @@
 #include "seam/error.hpp"
 #include "seam/refusal_testing.hpp"
 
-namespace seam::host {
-namespace schedule_test {
+namespace seam::host::schedule_test {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -313,5 +311,4 @@ TEST(EarlyStop, AMetricThatNobodyRecordsIsAnErrorWithTheNearestName) {
   EXPECT_EQ(position.epochs_done, 3);
 }
 
-}  // namespace schedule_test
-}  // namespace seam::host
+}  // namespace seam::host::schedule_test

@@ -1,7 +1,6 @@
 #include "pipeline/run/scores.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
@@ -14,8 +13,7 @@
 #include "seam/stage.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace scores_test {
+namespace seam::host::scores_test {
 
 using seam::test::TemporaryFolder;
 using ::testing::AllOf;
@@ -334,5 +332,4 @@ TEST(ScoreFile, ThatIsNoneIsRefused) {
                  "cannot open '");
 }
 
-}  // namespace scores_test
-}  // namespace seam::host
+}  // namespace seam::host::scores_test

@@ -1,7 +1,6 @@
 #include "pipeline/run/selection.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,8 +20,7 @@
 #include "seam/stage.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace selection_test {
+namespace seam::host::selection_test {
 
 namespace fs = std::filesystem;
 using seam::test::TemporaryFolder;
@@ -292,5 +290,4 @@ TEST(SelectionText, WordsAreThoseOfScoreFiles) {
   EXPECT_LT(SelectedOn::unknown, SelectedOn::test) << "the worst of several is used";
 }
 
-}  // namespace selection_test
-}  // namespace seam::host
+}  // namespace seam::host::selection_test

@@ -10,8 +10,7 @@
 #include <optional>
 #include <vector>
 
-namespace seam::host {
-namespace stop_signals_test {
+namespace seam::host::stop_signals_test {
 
 using std::chrono::milliseconds;
 using Time = std::chrono::steady_clock::time_point;
@@ -145,5 +144,4 @@ TEST(StopState, InterruptsTheFlowThatObserves) {
   EXPECT_EQ(interrupts, 2) << "a flow that begins after the request";
 }
 
-}  // namespace stop_signals_test
-}  // namespace seam::host
+}  // namespace seam::host::stop_signals_test

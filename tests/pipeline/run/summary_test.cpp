@@ -1,7 +1,6 @@
 #include "pipeline/run/summary.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <limits>
 #include <string>
@@ -10,8 +9,7 @@
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace summary_test {
+namespace seam::host::summary_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -196,5 +194,4 @@ TEST(Summary, AFileThatIsNoneIsSaidSo) {
   EXPECT_REFUSED((void)read_flows(folder.path() / "missing.json"), Fault::data, "cannot open '");
 }
 
-}  // namespace summary_test
-}  // namespace seam::host
+}  // namespace seam::host::summary_test

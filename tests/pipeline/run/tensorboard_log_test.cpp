@@ -1,15 +1,11 @@
 #include "pipeline/run/tensorboard_log.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
-#include <string>
-#include <vector>
 
-namespace seam::host {
-namespace tensorboard_log_test {
+namespace seam::host::tensorboard_log_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -69,5 +65,4 @@ TEST(ScalarsOf, TagsAreUtf8) {
   EXPECT_EQ(scalars[0].scalars[0].tag, "train/loss.caf\xEF\xBF\xBD");
 }
 
-}  // namespace tensorboard_log_test
-}  // namespace seam::host
+}  // namespace seam::host::tensorboard_log_test

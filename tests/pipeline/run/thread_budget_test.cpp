@@ -10,8 +10,7 @@
 #include "tests/support/kept_environment.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace thread_budget_test {
+namespace seam::host::thread_budget_test {
 
 using seam::test::TemporaryFolder;
 
@@ -117,5 +116,4 @@ TEST_F(SpinPolicyTest, TheUsersSpinCountIsKept) {
   EXPECT_STREQ(std::getenv("GOMP_SPINCOUNT"), "77");
 }
 
-}  // namespace thread_budget_test
-}  // namespace seam::host
+}  // namespace seam::host::thread_budget_test

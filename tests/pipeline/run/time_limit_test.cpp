@@ -4,8 +4,7 @@
 
 #include <chrono>
 
-namespace seam::host {
-namespace time_limit_test {
+namespace seam::host::time_limit_test {
 
 using std::chrono::seconds;
 
@@ -24,5 +23,4 @@ TEST(DurationOf, RefusesWhatItCouldMisunderstand) {
   }
 }
 
-}  // namespace time_limit_test
-}  // namespace seam::host
+}  // namespace seam::host::time_limit_test

@@ -4,8 +4,7 @@
 
 #include <string>
 
-namespace seam::host {
-namespace trace_context_test {
+namespace seam::host::trace_context_test {
 
 const std::string example = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -40,5 +39,4 @@ TEST(Traceparent, LaterVersionsMayAddFields) {
   EXPECT_FALSE(is_traceparent("ff" + example.substr(2)));
 }
 
-}  // namespace trace_context_test
-}  // namespace seam::host
+}  // namespace seam::host::trace_context_test

@@ -1,7 +1,6 @@
 #include "pipeline/run/trace.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <chrono>
 #include <fstream>
@@ -14,8 +13,7 @@
 #include "tests/pipeline/run/full_disk.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace trace_test {
+namespace seam::host::trace_test {
 
 using seam::test::FullDisk;
 using seam::test::TemporaryFolder;
@@ -101,5 +99,4 @@ TEST(Trace, AFullDiskIsToldAtTheEnd) {
   EXPECT_THAT(error->what(), AllOf(HasSubstr("trace.json"), HasSubstr("File too large")));
 }
 
-}  // namespace trace_test
-}  // namespace seam::host
+}  // namespace seam::host::trace_test

@@ -1,13 +1,11 @@
 #include "pipeline/run/twin.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace seam::host {
-namespace twin_test {
+namespace seam::host::twin_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -69,5 +67,4 @@ TEST(Twin, WhatIsNamedMustDiffer) {
               ElementsAre("`differs_in` names 'stage.model', but the twins do not differ there"));
 }
 
-}  // namespace twin_test
-}  // namespace seam::host
+}  // namespace seam::host::twin_test

@@ -5,8 +5,7 @@
 #include <atomic>
 #include <string>
 
-namespace seam::host {
-namespace watchdog_test {
+namespace seam::host::watchdog_test {
 
 using std::chrono::seconds;
 
@@ -68,5 +67,4 @@ TEST(Watchdog, SaysNothingWhereItIsSwitchedOff) {
   EXPECT_EQ(said, 0);
 }
 
-}  // namespace watchdog_test
-}  // namespace seam::host
+}  // namespace seam::host::watchdog_test

@@ -6,8 +6,7 @@
 #include <span>
 #include <string>
 
-namespace seam::host::tensorboard {
-namespace event_test {
+namespace seam::host::tensorboard::event_test {
 
 using namespace std::string_literals;
 
@@ -78,5 +77,4 @@ TEST(Event, ComesBackAsFarAsAResumedRunNeedsIt) {
   EXPECT_FALSE(read_event("no event").has_value());
 }
 
-}  // namespace event_test
-}  // namespace seam::host::tensorboard
+}  // namespace seam::host::tensorboard::event_test

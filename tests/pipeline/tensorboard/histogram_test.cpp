@@ -1,7 +1,6 @@
 #include "pipeline/tensorboard/histogram.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace seam::host::tensorboard {
-namespace histogram_test {
+namespace seam::host::tensorboard::histogram_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -137,5 +135,4 @@ TEST(Histogram, IsOfNumbersWithAFraction) {
   }
 }
 
-}  // namespace histogram_test
-}  // namespace seam::host::tensorboard
+}  // namespace seam::host::tensorboard::histogram_test

@@ -6,8 +6,7 @@
 #include <span>
 #include <string>
 
-namespace seam::host::tensorboard {
-namespace picture_header_test {
+namespace seam::host::tensorboard::picture_header_test {
 
 using namespace std::string_literals;
 
@@ -56,5 +55,4 @@ TEST(PictureHeader, OfWhatEndsEarlyOrIsNoPicture) {
   EXPECT_EQ(header(empty), std::nullopt);
 }
 
-}  // namespace picture_header_test
-}  // namespace seam::host::tensorboard
+}  // namespace seam::host::tensorboard::picture_header_test

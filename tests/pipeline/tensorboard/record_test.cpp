@@ -1,14 +1,12 @@
 #include "pipeline/tensorboard/record.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <sstream>
 #include <string>
 #include <vector>
 
-namespace seam::host::tensorboard {
-namespace record_test {
+namespace seam::host::tensorboard::record_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -85,5 +83,4 @@ TEST(Records, EndWhereAnyByteIsDamaged) {
   }
 }
 
-}  // namespace record_test
-}  // namespace seam::host::tensorboard
+}  // namespace seam::host::tensorboard::record_test

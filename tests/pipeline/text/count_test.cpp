@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace seam::host {
-namespace count_test {
+namespace seam::host::count_test {
 
 TEST(Number, HasFourDigits) {
   EXPECT_EQ(number_for_people(0.66312), "0.6631");
@@ -36,5 +35,4 @@ TEST(Count, OnePacketIsNotSeveral) {
   EXPECT_EQ(packets_text(25882), "25,882 packets");
 }
 
-}  // namespace count_test
-}  // namespace seam::host
+}  // namespace seam::host::count_test

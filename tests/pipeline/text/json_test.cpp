@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace seam::host {
-namespace json_test {
+namespace seam::host::json_test {
 
 TEST(JsonLine, KeepsTheOrderOfItsKeys) {
   EXPECT_EQ(json_line({{"b", 1}, {"a", "x\n"}, {"c", std::vector<std::string>{"p"}}}),
@@ -33,5 +32,4 @@ TEST(JsonLine, WhatIsNotFiniteIsStillJson) {
   EXPECT_EQ(json_line({{"value", infinity}}), R"({"value":null})");
 }
 
-}  // namespace json_test
-}  // namespace seam::host
+}  // namespace seam::host::json_test

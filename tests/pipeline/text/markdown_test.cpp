@@ -1,14 +1,12 @@
 #include "pipeline/text/markdown.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "pipeline/text/terminal.hpp"
 
-namespace seam::host {
-namespace markdown_test {
+namespace seam::host::markdown_test {
 
 TEST(Markdown, TablesBecomeColumns) {
   EXPECT_EQ(markdown_as_text("**12 queries** of `3` items.\n"
@@ -56,5 +54,4 @@ TEST(Markdown, AColumnThatNeverFitsIsShownAllTheSame) {
             "a  " + wide + "\n1  2\n\na  b\n1  3\n");
 }
 
-}  // namespace markdown_test
-}  // namespace seam::host
+}  // namespace seam::host::markdown_test

@@ -1,10 +1,8 @@
 #include "pipeline/text/nearest.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-namespace seam::host {
-namespace nearest_test {
+namespace seam::host::nearest_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -69,5 +67,4 @@ TEST(CircleText, ReturnsToItsBeginning) {
   EXPECT_EQ(circle_text({"a", "b"}), "a -> b -> a");
 }
 
-}  // namespace nearest_test
-}  // namespace seam::host
+}  // namespace seam::host::nearest_test

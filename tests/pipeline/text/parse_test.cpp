@@ -1,12 +1,10 @@
 #include "pipeline/text/parse.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 
-namespace seam::host {
-namespace parse_test {
+namespace seam::host::parse_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -26,5 +24,4 @@ TEST(Split, ASeparatorAtTheEndBeginsNoPart) {
   EXPECT_THAT(split("", '|'), IsEmpty());
 }
 
-}  // namespace parse_test
-}  // namespace seam::host
+}  // namespace seam::host::parse_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace seam::host {
-namespace table_test {
+namespace seam::host::table_test {
 
 const std::vector<TableColumn> columns{{"run", Align::left, Room::flexible},
                                        {"score", Align::right, Room::fixed}};
@@ -38,5 +37,4 @@ TEST(Table, WithoutTitlesOrLimit) {
   EXPECT_EQ(host::columns({}, {}), "");
 }
 
-}  // namespace table_test
-}  // namespace seam::host
+}  // namespace seam::host::table_test

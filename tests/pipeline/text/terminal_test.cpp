@@ -5,8 +5,7 @@
 
 #include <array>
 
-namespace seam::host {
-namespace terminal_test {
+namespace seam::host::terminal_test {
 
 const Screen in_colour{80, true};
 
@@ -44,5 +43,4 @@ TEST(Terminal, AFileIsNoTerminal) {
   for (const int end : ends) ::close(end);
 }
 
-}  // namespace terminal_test
-}  // namespace seam::host
+}  // namespace seam::host::terminal_test

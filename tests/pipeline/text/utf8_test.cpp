@@ -2,10 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
-
-namespace seam::host {
-namespace utf8_test {
+namespace seam::host::utf8_test {
 
 TEST(Utf8, KnowsWellFormedText) {
   for (const char* text :
@@ -34,5 +31,4 @@ TEST(Utf8, CountsCharacters) {
   EXPECT_EQ(byte_of_character("a±b", 3), 4U) << "the end";
 }
 
-}  // namespace utf8_test
-}  // namespace seam::host
+}  // namespace seam::host::utf8_test

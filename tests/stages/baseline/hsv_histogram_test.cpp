@@ -1,7 +1,6 @@
 #include "stages/baseline/hsv_histogram.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
@@ -13,8 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace seam::stages {
-namespace hsv_histogram_test {
+namespace seam::stages::hsv_histogram_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -118,5 +116,4 @@ TEST(HsvHistogram, NormalisedPixelsAreRefusedByThePicturesName) {
   }
 }
 
-}  // namespace hsv_histogram_test
-}  // namespace seam::stages
+}  // namespace seam::stages::hsv_histogram_test

@@ -1,6 +1,5 @@
 #include "stages/baseline/pixels.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
@@ -9,11 +8,9 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <utility>
 #include <vector>
 
-namespace seam::stages {
-namespace pixels_test {
+namespace seam::stages::pixels_test {
 
 using seam::testing::Harness;
 
@@ -92,5 +89,4 @@ TEST(Pixels, ABatchWithoutRowsIsEmbeddedAsNone) {
   EXPECT_EQ(embedded(harness, torch::zeros({0, 3, 2, 2})).sizes(), torch::IntArrayRef({0, 12}));
 }
 
-}  // namespace pixels_test
-}  // namespace seam::stages
+}  // namespace seam::stages::pixels_test

@@ -1,7 +1,6 @@
 #include "stages/batch/batch.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
@@ -18,8 +17,7 @@
 
 #include "stages/picture_paths.hpp"
 
-namespace seam::stages {
-namespace batch_test {
+namespace seam::stages::batch_test {
 
 using seam::testing::Harness;
 using ::testing::AllOf;
@@ -517,5 +515,4 @@ TEST(BatchMemory, MayChangeItsSize) {
   EXPECT_EQ(memory.take(1000).get(), where);
 }
 
-}  // namespace batch_test
-}  // namespace seam::stages
+}  // namespace seam::stages::batch_test

@@ -1,7 +1,6 @@
 #include "stages/dataset/att.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <memory>
@@ -12,8 +11,7 @@
 
 #include "tests/stages/dataset/layout.hpp"
 
-namespace seam::stages {
-namespace att_test {
+namespace seam::stages::att_test {
 
 using ::testing::HasSubstr;
 
@@ -126,5 +124,4 @@ TEST(AttFaces, AreAllThere) {
   }
 }
 
-}  // namespace att_test
-}  // namespace seam::stages
+}  // namespace seam::stages::att_test

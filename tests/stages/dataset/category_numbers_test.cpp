@@ -1,10 +1,8 @@
 #include "stages/dataset/category_numbers.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-namespace seam::stages {
-namespace category_numbers_test {
+namespace seam::stages::category_numbers_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -24,5 +22,4 @@ TEST(NumberCategories, NumbersTheNamesOfTheWholeList) {
   EXPECT_THAT(number_categories({}, {}).rows, IsEmpty());
 }
 
-}  // namespace category_numbers_test
-}  // namespace seam::stages
+}  // namespace seam::stages::category_numbers_test

@@ -1,7 +1,6 @@
 #include "stages/dataset/category.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 #include <seam/box.hpp>
@@ -12,8 +11,7 @@
 
 #include "tests/stages/dataset/layout.hpp"
 
-namespace seam::stages {
-namespace category_test {
+namespace seam::stages::category_test {
 
 using seam::testing::Harness;
 using ::testing::ElementsAre;
@@ -244,5 +242,4 @@ TEST(CategoryOfPublishedLists, AnythingButTheTestSplitOfTheOfficialListsIsMarked
       HasSubstr("the partition 'other.txt', images of the train split, 1 of 2 train images"));
 }
 
-}  // namespace category_test
-}  // namespace seam::stages
+}  // namespace seam::stages::category_test

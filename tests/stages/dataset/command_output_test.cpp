@@ -1,6 +1,5 @@
 #include "stages/dataset/command_output.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -15,8 +14,7 @@
 #include "tests/support/kept_environment.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::stages {
-namespace command_output_test {
+namespace seam::stages::command_output_test {
 
 const auto never = [] { return false; };
 
@@ -108,5 +106,4 @@ TEST(OutputOf, GivesTheCommandTheSignalsOfANewProgram) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-}  // namespace command_output_test
-}  // namespace seam::stages
+}  // namespace seam::stages::command_output_test

@@ -1,7 +1,6 @@
 #include "stages/dataset/folder.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 #include <seam/conformance.hpp>
@@ -13,8 +12,7 @@
 
 #include "tests/stages/dataset/layout.hpp"
 
-namespace seam::stages {
-namespace folder_test {
+namespace seam::stages::folder_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -200,5 +198,4 @@ TEST_F(FolderStage, ServesPartsThatHaveNoItemInCommon) {
   EXPECT_EQ(all.size(), 30U);
 }
 
-}  // namespace folder_test
-}  // namespace seam::stages
+}  // namespace seam::stages::folder_test

@@ -1,18 +1,15 @@
 #include "stages/dataset/folds.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <seam/error.hpp>
+#include <seam/refusal_testing.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
-namespace seam::stages {
-namespace folds_test {
-
-using ::testing::HasSubstr;
+namespace seam::stages::folds_test {
 
 std::vector<std::string> some_items(int count, int images) {
   std::vector<std::string> items;
@@ -47,13 +44,8 @@ TEST(Folds, DependOnNamesAndSeedAlone) {
 }
 
 TEST(Folds, NeedAsManyItems) {
-  try {
-    (void)folds_of(some_items(3, 5), 4, 0);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.fault(), Fault::configuration);
-    EXPECT_THAT(error.what(), HasSubstr("3 items, too few for 4 folds"));
-  }
+  EXPECT_REFUSED((void)folds_of(some_items(3, 5), 4, 0), Fault::configuration,
+                 "3 items, too few for 4 folds");
 }
 
 TEST(HeldOut, AreSoManyItemsWithAllTheirPictures) {
@@ -80,14 +72,8 @@ TEST(HeldOut, DependOnNamesAndSeedAlone) {
 
 TEST(HeldOut, LeaveSomeItem) {
   EXPECT_NO_THROW(static_cast<void>(held_out(some_items(3, 5), 2, 0)));
-  try {
-    static_cast<void>(held_out(some_items(3, 5), 3, 0));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.fault(), Fault::configuration);
-    EXPECT_THAT(error.what(), HasSubstr("3 items, and hold_out is 3: no item would be left"));
-  }
+  EXPECT_REFUSED((void)held_out(some_items(3, 5), 3, 0), Fault::configuration,
+                 "3 items, and hold_out is 3: no item would be left");
 }
 
-}  // namespace folds_test
-}  // namespace seam::stages
+}  // namespace seam::stages::folds_test

@@ -1,15 +1,13 @@
 #include "stages/dataset/idx_file.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <string>
 
 #include "tests/stages/dataset/idx_files.hpp"
 
-namespace seam::stages {
-namespace idx_file_test {
+namespace seam::stages::idx_file_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -82,5 +80,4 @@ TEST_F(IdxFile, RefusesACompressedFileThatIsCutOrDamaged) {
   EXPECT_THAT(error_with(damaged), HasSubstr("damaged or truncated"));
 }
 
-}  // namespace idx_file_test
-}  // namespace seam::stages
+}  // namespace seam::stages::idx_file_test

@@ -1,7 +1,6 @@
 #include "stages/dataset/inshop_list.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -11,8 +10,7 @@
 
 #include "tests/stages/dataset/layout.hpp"
 
-namespace seam::stages {
-namespace inshop_list_test {
+namespace seam::stages::inshop_list_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -200,5 +198,4 @@ TEST(InshopList, ReadsTheListsOfRealPhotographs) {
   EXPECT_THAT(images("small/list_eval_partition.cross-colour.txt"), ElementsAre(837, 202, 695));
 }
 
-}  // namespace inshop_list_test
-}  // namespace seam::stages
+}  // namespace seam::stages::inshop_list_test

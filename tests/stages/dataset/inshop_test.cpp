@@ -1,13 +1,11 @@
 #include "stages/dataset/inshop.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 #include <string>
@@ -15,8 +13,7 @@
 
 #include "tests/stages/dataset/layout.hpp"
 
-namespace seam::stages {
-namespace inshop_test {
+namespace seam::stages::inshop_test {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -264,5 +261,4 @@ TEST(OfficialInshop, ARandomPartitionOfTheRealImagesIsKnown) {
             "queries of 697 items");
 }
 
-}  // namespace inshop_test
-}  // namespace seam::stages
+}  // namespace seam::stages::inshop_test

@@ -1,9 +1,7 @@
 #include "stages/dataset/landmarks.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <memory>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 #include <string>
@@ -11,8 +9,7 @@
 
 #include "tests/stages/dataset/layout.hpp"
 
-namespace seam::stages {
-namespace landmarks_test {
+namespace seam::stages::landmarks_test {
 
 using ::testing::Contains;
 using ::testing::Each;
@@ -224,5 +221,4 @@ TEST_F(LandmarksStage, ChecksTheCountsOfThePartition) {
               HasSubstr("1 query images, but 14218 were expected"));
 }
 
-}  // namespace landmarks_test
-}  // namespace seam::stages
+}  // namespace seam::stages::landmarks_test

@@ -1,7 +1,6 @@
 #include "stages/dataset/lfw_pairs.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -14,8 +13,7 @@
 #include "stages/pair_fields.hpp"
 #include "tests/stages/dataset/lfw_folder.hpp"
 
-namespace seam::stages {
-namespace lfw_pairs_test {
+namespace seam::stages::lfw_pairs_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -172,5 +170,4 @@ TEST_F(LfwPairsStage, PairsThatDoNotFitAreRefused) {
   EXPECT_THAT(error_of([&] { pairs()->open(); }), HasSubstr("pairs.txt:7: '"));
 }
 
-}  // namespace lfw_pairs_test
-}  // namespace seam::stages
+}  // namespace seam::stages::lfw_pairs_test

@@ -1,7 +1,6 @@
 #include "stages/dataset/lfw.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <memory>
@@ -11,8 +10,7 @@
 
 #include "tests/stages/dataset/lfw_folder.hpp"
 
-namespace seam::stages {
-namespace lfw_test {
+namespace seam::stages::lfw_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -93,5 +91,4 @@ TEST_F(LfwStage, AnotherCopyIsRefused) {
   EXPECT_THAT(error_of([&] { images()->open(); }), HasSubstr("'Cid/Cid_0001.jpg' was expected"));
 }
 
-}  // namespace lfw_test
-}  // namespace seam::stages
+}  // namespace seam::stages::lfw_test

@@ -1,7 +1,6 @@
 #include "stages/dataset/mnist.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,8 +13,7 @@
 
 #include "tests/stages/dataset/idx_files.hpp"
 
-namespace seam::stages {
-namespace mnist_test {
+namespace seam::stages::mnist_test {
 
 using seam::testing::Harness;
 using ::testing::Contains;
@@ -155,5 +153,4 @@ TEST_F(MnistStage, TheRealFashionMnistIsRead) {
   EXPECT_THAT(first, ElementsAre(9, 2, 1, 1, 6, 1, 4, 6));  // the published order
 }
 
-}  // namespace mnist_test
-}  // namespace seam::stages
+}  // namespace seam::stages::mnist_test

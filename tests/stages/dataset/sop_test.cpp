@@ -1,9 +1,7 @@
 #include "stages/dataset/sop.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <memory>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 #include <set>
@@ -12,8 +10,7 @@
 
 #include "tests/stages/dataset/layout.hpp"
 
-namespace seam::stages {
-namespace sop_test {
+namespace seam::stages::sop_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -215,5 +212,4 @@ TEST(SopCounts, OfThePublishedListsAreAccepted) {
   EXPECT_EQ(lists.lone_test_images, 0);
 }
 
-}  // namespace sop_test
-}  // namespace seam::stages
+}  // namespace seam::stages::sop_test

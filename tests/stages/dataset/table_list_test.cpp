@@ -1,7 +1,6 @@
 #include "stages/dataset/table_list.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <seam/error.hpp>
 #include <seam/random.hpp>
@@ -12,8 +11,7 @@
 
 #include "stages/dataset/csv.hpp"
 
-namespace seam::stages {
-namespace table_list_test {
+namespace seam::stages::table_list_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -222,5 +220,4 @@ TEST(TableList, RefusesASplitThatIsNotThereAndAsksForOneWhereThereAreSeveral) {
   EXPECT_EQ(error_of("path,item,split\na,1,train\n"), "no error");
 }
 
-}  // namespace table_list_test
-}  // namespace seam::stages
+}  // namespace seam::stages::table_list_test

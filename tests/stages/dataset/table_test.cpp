@@ -1,7 +1,6 @@
 #include "stages/dataset/table.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 #include <seam/box.hpp>
@@ -12,8 +11,7 @@
 
 #include "tests/stages/dataset/layout.hpp"
 
-namespace seam::stages {
-namespace table_test {
+namespace seam::stages::table_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -147,5 +145,4 @@ TEST_F(TableStage, WarnsOfItemsInTrainAndElsewhere) {
                                         HasSubstr("both in split 'train' and in another split"))));
 }
 
-}  // namespace table_test
-}  // namespace seam::stages
+}  // namespace seam::stages::table_test

@@ -1,7 +1,6 @@
 #include "stages/dataset/tar_reader.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fstream>
 #include <seam/refusal_testing.hpp>
@@ -9,8 +8,7 @@
 #include "tests/stages/dataset/tars.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::stages {
-namespace tar_reader_test {
+namespace seam::stages::tar_reader_test {
 
 using tars::Content;
 using tars::contents;
@@ -238,5 +236,4 @@ TEST(OpenFile, RefusesAFileThatHasChanged) {
   EXPECT_REFUSED((void)open_file(folder.path() / "no.tar"), Fault::data, "No such file");
 }
 
-}  // namespace tar_reader_test
-}  // namespace seam::stages
+}  // namespace seam::stages::tar_reader_test

@@ -1,14 +1,12 @@
 #include "stages/dataset/tar_samples.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <seam/refusal_testing.hpp>
 
 #include "tests/stages/dataset/tars.hpp"
 
-namespace seam::stages {
-namespace tar_samples_test {
+namespace seam::stages::tar_samples_test {
 
 using tars::end;
 using tars::member;
@@ -112,5 +110,4 @@ TEST(ReadSamples, RefusesDoubledMembersAndSplitSamples) {
                  "t.tar: sample '1' is in two parts of the tar, the second of them at '1.cls'");
 }
 
-}  // namespace tar_samples_test
-}  // namespace seam::stages
+}  // namespace seam::stages::tar_samples_test

@@ -1,7 +1,6 @@
 #include "stages/dataset/tar.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <memory>
 #include <seam/conformance.hpp>
@@ -14,8 +13,7 @@
 #include "tests/stages/dataset/layout.hpp"
 #include "tests/stages/dataset/tars.hpp"
 
-namespace seam::stages {
-namespace tar_test {
+namespace seam::stages::tar_test {
 
 using tars::end;
 using tars::member;
@@ -193,5 +191,4 @@ TEST_F(TarStage, RefusesNamesThatAreNoTars) {
   EXPECT_REFUSED(make({"t.tar", "./t.tar"})->open(), Fault::configuration, "t.tar' twice");
 }
 
-}  // namespace tar_test
-}  // namespace seam::stages
+}  // namespace seam::stages::tar_test

@@ -1,7 +1,6 @@
 #include "stages/dataset/wardrobe.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <memory>
@@ -13,8 +12,7 @@
 
 #include "tests/stages/dataset/layout.hpp"
 
-namespace seam::stages {
-namespace wardrobe_test {
+namespace seam::stages::wardrobe_test {
 
 using ::testing::Contains;
 using ::testing::Field;
@@ -83,16 +81,10 @@ TEST(WardrobeStage, StopsDrawingWhenAsked) {
   const TemporaryFolder folder;
   const auto train = make(folder.path() / "w", "train");
   train->services().stop = true;
-  try {
-    train->open();
-    FAIL() << "not stopped";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.fault(), Fault::cancelled);
-  }
+  EXPECT_REFUSED(train->open(), Fault::cancelled, "");
   const auto again = make(folder.path() / "w", "train");
   again->produce();
   EXPECT_EQ(again->outputs().size(), 4U);
 }
 
-}  // namespace wardrobe_test
-}  // namespace seam::stages
+}  // namespace seam::stages::wardrobe_test

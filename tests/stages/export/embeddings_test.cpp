@@ -1,7 +1,6 @@
 #include "stages/export/embeddings.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstring>
 #include <fstream>
@@ -15,25 +14,22 @@
 
 #include "tests/temporary_folder.hpp"
 
-namespace embeddings_test {
+namespace seam::stages::embeddings_test {
 
 namespace fs = std::filesystem;
 using namespace std::string_literals;
-using seam::Packet;
-using seam::Tensor;
-using seam::stages::Embeddings;
 using seam::testing::Harness;
 using ::testing::HasSubstr;
 
 Packet batch(const Tensor& embedding, const std::vector<std::string>& paths) {
   Packet packet;
-  std::vector<seam::Origin> origins;
+  std::vector<Origin> origins;
   origins.reserve(paths.size());
   for (const std::string& path : paths) {
     origins.push_back({std::make_shared<std::string>("list.txt"), 1, path});
   }
-  packet.set(seam::field::origins, origins);
-  packet.set(seam::field::embedding, embedding);
+  packet.set(field::origins, origins);
+  packet.set(field::embedding, embedding);
   return packet;
 }
 
@@ -59,7 +55,7 @@ class EmbeddingsTest : public ::testing::Test {
     return numbers;
   }
 
-  seam::test::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   Harness harness_{"vectors", std::make_unique<Embeddings>()};
 };
 
@@ -67,7 +63,7 @@ std::string message(Harness& harness, const Packet& packet) {
   try {
     harness.push(packet);
     harness.finish();
-  } catch (const seam::Error& error) {
+  } catch (const Error& error) {
     return error.full_message();
   }
   return harness.errors().empty() ? "accepted" : harness.errors().front().full_message();
@@ -75,10 +71,10 @@ std::string message(Harness& harness, const Packet& packet) {
 
 TEST_F(EmbeddingsTest, WritesVectorsAndALineForEach) {
   Packet first = batch(torch::tensor({{1.F, 2.F}, {3.F, 4.F}}), {"a.jpg", "b,c.jpg"});
-  first.set(seam::field::indices, {7, -1});
-  first.set(seam::field::items, {"shirt", ""});
-  first.set(seam::field::categories, {3, -1});
-  first.set(seam::field::packet_numbers, {0, 2});
+  first.set(field::indices, {7, -1});
+  first.set(field::items, {"shirt", ""});
+  first.set(field::categories, {3, -1});
+  first.set(field::packet_numbers, {0, 2});
   harness_.push(first).push(batch(torch::tensor({{5.F, 6.F}}), {"d.jpg"}));
   EXPECT_EQ(content("vectors.npy"), "") << "before the flow has ended";
   harness_.finish();
@@ -183,4 +179,4 @@ TEST_F(EmbeddingsTest, WithoutARunsFolderItAsksForOne) {
               HasSubstr("give an absolute path as 'folder'"));
 }
 
-}  // namespace embeddings_test
+}  // namespace seam::stages::embeddings_test

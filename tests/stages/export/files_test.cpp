@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <limits>
@@ -12,8 +11,7 @@
 #include "stages/export/exported_file.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::stages {
-namespace files_test {
+namespace seam::stages::files_test {
 
 namespace fs = std::filesystem;
 using ::testing::EndsWith;
@@ -91,5 +89,4 @@ TEST(ExportedFile, SaysWhatItCannotWrite) {
   EXPECT_THAT(complaint(folder.path() / "full"), HasSubstr("No space left on device"));
 }
 
-}  // namespace files_test
-}  // namespace seam::stages
+}  // namespace seam::stages::files_test

@@ -1,7 +1,6 @@
 #include "stages/export/neighbours.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <fstream>
@@ -17,17 +16,13 @@
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace export_neighbours_test {
+namespace seam::stages::export_neighbours_test {
 
 namespace fs = std::filesystem;
-using seam::Packet;
-using seam::stages::Index;
-using seam::stages::NearestNeighbours;
-using seam::stages::Search;
-using seam::stages::retrieval_test::batch;
-using seam::stages::retrieval_test::found_by;
-using seam::stages::retrieval_test::refer_to;
-using seam::stages::retrieval_test::Texts;
+using retrieval_test::batch;
+using retrieval_test::found_by;
+using retrieval_test::refer_to;
+using retrieval_test::Texts;
 using seam::testing::Harness;
 using ::testing::AllOf;
 using ::testing::EndsWith;
@@ -71,7 +66,7 @@ class NeighboursTest : public ::testing::Test {
     return {std::istreambuf_iterator<char>(stream), {}};
   }
 
-  seam::test::TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   std::shared_ptr<Harness> gallery_ = gathered();
   Harness harness_{"nearest", std::make_unique<NearestNeighbours>()};
 };
@@ -123,7 +118,7 @@ std::string message(Harness& harness, std::vector<Packet> packets) {
   try {
     harness.forget();
     harness.push_all(std::move(packets)).finish();
-  } catch (const seam::Error& error) {
+  } catch (const Error& error) {
     return error.full_message();
   }
   return harness.errors().empty() ? "accepted" : harness.errors().front().full_message();
@@ -151,4 +146,4 @@ TEST_F(NeighboursTest, AFlowWithoutQueriesIsAnError) {
   EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("no query was received"));
 }
 
-}  // namespace export_neighbours_test
+}  // namespace seam::stages::export_neighbours_test

@@ -1,7 +1,6 @@
 #include "stages/export/outcomes.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
@@ -13,8 +12,7 @@
 
 #include "tests/temporary_folder.hpp"
 
-namespace seam::stages {
-namespace outcomes_test {
+namespace seam::stages::outcomes_test {
 
 namespace fs = std::filesystem;
 
@@ -107,5 +105,4 @@ TEST_F(WriteOutcomes, AsManyValuesAsMetricsAreNeeded) {
   EXPECT_EQ(content(), "");
 }
 
-}  // namespace outcomes_test
-}  // namespace seam::stages
+}  // namespace seam::stages::outcomes_test

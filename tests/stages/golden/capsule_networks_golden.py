@@ -250,11 +250,7 @@ def digest(tensor):
 
 
 def listed(values):
-    return "{" + ", ".join(repr(float(value)) for value in values) + "}"
-
-
-def digests(tensors):
-    return "{" + ", ".join(f'{{"{name}", {listed(digest(value))}}}' for name, value in sorted(tensors.items())) + "}"
+    return "{" + ", ".join(f"{float(value):.10g}" for value in values) + "}"
 
 
 def main():
@@ -267,16 +263,20 @@ def main():
 
 namespace seam::test {
 
-/// Two numbers of each tensor: its product with a known one, and its length.
-using Digests = std::map<std::string, std::vector<double>>;
+/// Two numbers of a tensor: its product with a known one, and its length.
+using Digest = std::vector<double>;
+
+struct TrainedWeight {
+  Digest gradient;  ///< of the first step
+  Digest weight;    ///< after the third
+};
 
 struct CapsuleNetworkGolden {
   std::string name;
-  std::vector<double> losses;    ///< before each of three steps of Adam, and after them
-  std::vector<double> capsules;  ///< before the first, row by row
-  std::vector<double> lengths;
-  Digests gradients;  ///< of the first step
-  Digests weights;    ///< after the third
+  std::vector<double> losses;  ///< before each of three steps of Adam, and after them
+  Digest capsules;             ///< before the first
+  Digest lengths;
+  std::map<std::string, TrainedWeight> weights;
 };
 
 inline std::vector<CapsuleNetworkGolden> capsule_networks_golden() {
@@ -292,11 +292,10 @@ inline std::vector<CapsuleNetworkGolden> capsule_networks_golden() {
                 first = unit.real, lengths.real, found
             adam(weights, found, moments, step)
         losses.append(loss(weights, images)[0].real)
-        print(f"""      {{"{name}", {listed(losses)},
-       {listed(first[0].flatten())},
-       {listed(first[1].flatten())},
-       {digests(first[2])},
-       {digests(weights)}}},""", flush=True)
+        rows = ", ".join(f'{{"{weight}", {{{listed(digest(first[2][weight]))}, {listed(digest(value))}}}}}'
+                         for weight, value in sorted(weights.items()))
+        print(f"""      {{"{name}", {listed(losses)}, {listed(digest(first[0]))}, {listed(digest(first[1]))},
+       {{{rows}}}}},""", flush=True)
     print("  };\n}\n\n}  // namespace seam::test")
 
 

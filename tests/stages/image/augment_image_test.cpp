@@ -10,8 +10,7 @@
 
 #include "tests/stages/image/pictures.hpp"
 
-namespace seam::stages {
-namespace augment_image_test {
+namespace seam::stages::augment_image_test {
 
 /// A grey picture of these values, row by row.
 Image grey(int height, int width, const std::vector<int>& values) {
@@ -270,5 +269,4 @@ TEST(DrawAugmentation, SwitchingOneThingOffLeavesTheOthers) {
   EXPECT_EQ(still.flip, whole.flip);
 }
 
-}  // namespace augment_image_test
-}  // namespace seam::stages
+}  // namespace seam::stages::augment_image_test

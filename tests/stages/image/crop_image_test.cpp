@@ -1,14 +1,12 @@
 #include "stages/image/crop.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include <seam/error.hpp>
@@ -16,8 +14,7 @@
 
 #include "tests/stages/image/pictures.hpp"
 
-namespace seam::stages {
-namespace crop_image_test {
+namespace seam::stages::crop_image_test {
 
 /// A picture whose bytes count from 0.
 Image counting(int height, int width, int channels) {
@@ -242,5 +239,4 @@ TEST(BoxRegion, RefusesABoxWithoutPixels) {
   EXPECT_REFUSED(box_region(image, {4.6F, 0, 5.4F, 5}), Fault::data, "contains no pixel");
 }
 
-}  // namespace crop_image_test
-}  // namespace seam::stages
+}  // namespace seam::stages::crop_image_test

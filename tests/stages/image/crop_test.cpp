@@ -1,7 +1,6 @@
 #include "stages/image/crop.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,8 +15,7 @@
 
 #include "tests/stages/image/pictures.hpp"
 
-namespace seam::stages {
-namespace crop_test {
+namespace seam::stages::crop_test {
 
 using seam::testing::Harness;
 using test::packet_with;
@@ -276,5 +274,4 @@ TEST(Crop, RefusesParametersOfAnotherPosition) {
   }
 }
 
-}  // namespace crop_test
-}  // namespace seam::stages
+}  // namespace seam::stages::crop_test

@@ -1,13 +1,11 @@
 #include "stages/image/decode_image.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <opencv2/imgcodecs.hpp>
@@ -18,8 +16,7 @@
 
 #include "tests/stages/image/pictures.hpp"
 
-namespace seam::stages {
-namespace decode_image_test {
+namespace seam::stages::decode_image_test {
 
 using test::Bytes;
 using test::encode;
@@ -485,5 +482,4 @@ TEST(DecodeImageCorpus, AgreesWithPillowExceptWhereListed) {
   }
 }
 
-}  // namespace decode_image_test
-}  // namespace seam::stages
+}  // namespace seam::stages::decode_image_test

@@ -1,7 +1,6 @@
 #include "stages/image/decode.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -20,8 +19,7 @@
 #include "stages/image/decode_image.hpp"
 #include "tests/stages/image/pictures.hpp"
 
-namespace seam::stages {
-namespace decode_test {
+namespace seam::stages::decode_test {
 
 using seam::testing::Harness;
 using ::testing::AllOf;
@@ -226,5 +224,4 @@ TEST_F(DecodeTest, ReadsTheSameWithManyThreads) {
   }
 }
 
-}  // namespace decode_test
-}  // namespace seam::stages
+}  // namespace seam::stages::decode_test

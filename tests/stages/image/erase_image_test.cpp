@@ -1,7 +1,6 @@
 #include "stages/image/erase.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
@@ -11,8 +10,7 @@
 
 #include "tests/stages/image/pictures.hpp"
 
-namespace seam::stages {
-namespace erase_image_test {
+namespace seam::stages::erase_image_test {
 
 using ::testing::Each;
 
@@ -137,5 +135,4 @@ TEST(EraseWithNoise, LeavesTheRestAsItIs) {
   }
 }
 
-}  // namespace erase_image_test
-}  // namespace seam::stages
+}  // namespace seam::stages::erase_image_test

@@ -1,7 +1,6 @@
 #include "stages/image/erase.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,8 +17,7 @@
 #include "stages/landmarks.hpp"
 #include "tests/stages/image/pictures.hpp"
 
-namespace seam::stages {
-namespace erase_test {
+namespace seam::stages::erase_test {
 
 using seam::testing::Harness;
 using test::packet_with;
@@ -252,5 +250,4 @@ TEST(Erase, RefusesLandmarksThatDoNotFitWhateverIsDrawn) {
   EXPECT_THAT(harness->errors().front().what(), HasSubstr("without 'visibility'"));
 }
 
-}  // namespace erase_test
-}  // namespace seam::stages
+}  // namespace seam::stages::erase_test

@@ -1,7 +1,6 @@
 #include "stages/image/move_landmarks.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
@@ -20,8 +19,7 @@
 #include "stages/image/crop.hpp"
 #include "stages/image/resize.hpp"
 
-namespace seam::stages {
-namespace move_landmarks_test {
+namespace seam::stages::move_landmarks_test {
 
 using seam::testing::Harness;
 using ::testing::Each;
@@ -290,5 +288,4 @@ TEST(MoveLandmarks, BothFieldsBelongTogether) {
   EXPECT_THAT(error_of_resize(other), HasSubstr("'visibility' without 'landmarks'"));
 }
 
-}  // namespace move_landmarks_test
-}  // namespace seam::stages
+}  // namespace seam::stages::move_landmarks_test

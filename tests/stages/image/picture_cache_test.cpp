@@ -4,15 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/stages/image/pictures.hpp"
 
-namespace seam::stages {
-namespace picture_cache_test {
+namespace seam::stages::picture_cache_test {
 
 using namespace std::chrono_literals;
 
@@ -95,5 +93,4 @@ TEST(StampOf, KnowsNothingOfAFileThatIsNotThere) {
   EXPECT_FALSE(stamp_of("/nowhere/at all.jpg"));
 }
 
-}  // namespace picture_cache_test
-}  // namespace seam::stages
+}  // namespace seam::stages::picture_cache_test

@@ -7,8 +7,7 @@
 
 #include "tests/stages/image/pictures.hpp"
 
-namespace seam::stages {
-namespace pixels_to_floats_test {
+namespace seam::stages::pixels_to_floats_test {
 
 const Normalisation imagenet{.mean = {0.485F, 0.456F, 0.406F},
                              .deviation = {0.229F, 0.224F, 0.225F}};
@@ -68,5 +67,4 @@ TEST(PixelsToFloats, RefusesRoomOfTheWrongSize) {
                std::invalid_argument);
 }
 
-}  // namespace pixels_to_floats_test
-}  // namespace seam::stages
+}  // namespace seam::stages::pixels_to_floats_test

@@ -1,16 +1,13 @@
 #include "stages/image/random_sides.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 
 #include "tests/stages/image/pictures.hpp"
 
-namespace seam::stages {
-namespace random_sides_test {
+namespace seam::stages::random_sides_test {
 
 TEST(NearestWhole, RoundsAsPythonDoes) {
   EXPECT_EQ(nearest_whole(0), 0);
@@ -68,5 +65,4 @@ TEST(RandomSides, DrawTheAreaUniformlyAndTheAspectsLogarithm) {
   EXPECT_NEAR(log_squares / draws - mean_log * mean_log, std::pow(std::log(8.0), 2) / 12, 0.01);
 }
 
-}  // namespace random_sides_test
-}  // namespace seam::stages
+}  // namespace seam::stages::random_sides_test

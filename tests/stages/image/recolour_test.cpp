@@ -15,8 +15,7 @@
 #include "stages/image/augment.hpp"
 #include "tests/stages/image/pictures.hpp"
 
-namespace seam::stages {
-namespace recolour_test {
+namespace seam::stages::recolour_test {
 
 Image noise(int height, int width) {
   Image image(height, width, 3);
@@ -98,5 +97,4 @@ TEST(LargestValue, IsFoundAnywhere) {
   EXPECT_EQ(largest_value(Image()), 0);
 }
 
-}  // namespace recolour_test
-}  // namespace seam::stages
+}  // namespace seam::stages::recolour_test

@@ -11,8 +11,7 @@
 
 #include "tests/stages/image/pictures.hpp"
 
-namespace seam::stages {
-namespace resize_image_test {
+namespace seam::stages::resize_image_test {
 
 /// One row of grey values.
 Image row(const std::vector<int>& values) {
@@ -144,5 +143,4 @@ TEST(ResizeImage, RefusesWhatHasNoPixels) {
   EXPECT_THROW(resize_image(test::smooth_picture(4, 4), 0, 4), std::invalid_argument);
 }
 
-}  // namespace resize_image_test
-}  // namespace seam::stages
+}  // namespace seam::stages::resize_image_test

@@ -1,6 +1,5 @@
 #include "stages/image/resize.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -11,8 +10,7 @@
 
 #include "tests/stages/image/pictures.hpp"
 
-namespace seam::stages {
-namespace resize_test {
+namespace seam::stages::resize_test {
 
 using seam::testing::Harness;
 using test::packet_with;
@@ -46,5 +44,4 @@ TEST(Resize, RefusesASideOfNothing) {
                  "parameter 'interpolation' of stage 'resize': ");
 }
 
-}  // namespace resize_test
-}  // namespace seam::stages
+}  // namespace seam::stages::resize_test

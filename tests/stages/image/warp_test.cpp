@@ -7,14 +7,12 @@
 #include <cstdlib>
 #include <limits>
 #include <stdexcept>
-#include <string>
 
 #include <seam/random.hpp>
 
 #include "tests/stages/image/pictures.hpp"
 
-namespace seam::stages {
-namespace warp_test {
+namespace seam::stages::warp_test {
 
 Image noise(int height, int width, std::uint64_t seed) {
   Random random(seed, 0);
@@ -152,5 +150,4 @@ TEST(WarpBilinear, RefusesWhatItCannotWarp) {
   EXPECT_THROW(warp_bilinear(image, {}, -1), std::invalid_argument);
 }
 
-}  // namespace warp_test
-}  // namespace seam::stages
+}  // namespace seam::stages::warp_test

@@ -1,7 +1,6 @@
 #include "stages/loss/arcface.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/error.hpp>
@@ -17,8 +16,7 @@
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
 
-namespace seam::stages {
-namespace arcface_test {
+namespace seam::stages::arcface_test {
 
 using ::testing::HasSubstr;
 
@@ -121,5 +119,4 @@ TEST(Arcface, AnItemTooManyIsNamed) {
               HasSubstr("item 'c' has no proxy: all 2 belong to other items"));
 }
 
-}  // namespace arcface_test
-}  // namespace seam::stages
+}  // namespace seam::stages::arcface_test

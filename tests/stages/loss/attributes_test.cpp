@@ -1,7 +1,6 @@
 #include "stages/loss/attributes.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/tensor_testing.hpp>
@@ -14,8 +13,7 @@
 #include "tests/stages/loss/batch_loss_testing.hpp"
 #include "tests/stages/loss/landmark_batch.hpp"
 
-namespace seam::stages {
-namespace attributes_test {
+namespace seam::stages::attributes_test {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -120,5 +118,4 @@ TEST(AttributeStage, LabelsThatDoNotFitAreRefused) {
   EXPECT_THAT(error(labels), HasSubstr("row 1: attribute 5 has the label 3"));
 }
 
-}  // namespace attributes_test
-}  // namespace seam::stages
+}  // namespace seam::stages::attributes_test

@@ -1,7 +1,6 @@
 #include "stages/loss/batch_hard.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/nn/functional/activation.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
@@ -15,8 +14,7 @@
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
 
-namespace seam::stages {
-namespace batch_hard_test {
+namespace seam::stages::batch_hard_test {
 
 using test::Labels;
 using ::testing::ElementsAre;
@@ -361,5 +359,4 @@ TEST(BatchHardStage, RefusesBatchesWithoutATriplet) {
   EXPECT_THAT(harness.errors()[0].what(), HasSubstr("are not finite"));
 }
 
-}  // namespace batch_hard_test
-}  // namespace seam::stages
+}  // namespace seam::stages::batch_hard_test

@@ -11,8 +11,7 @@
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
 
-namespace seam::stages {
-namespace circle_test {
+namespace seam::stages::circle_test {
 
 using test::Labels;
 
@@ -115,5 +114,4 @@ TEST(Circle, ABatchThatTeachesNothingIsRefused) {
   test::expect_refuses_batches_without_pairs<Circle>();
 }
 
-}  // namespace circle_test
-}  // namespace seam::stages
+}  // namespace seam::stages::circle_test

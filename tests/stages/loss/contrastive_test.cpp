@@ -1,7 +1,6 @@
 #include "stages/loss/contrastive.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
@@ -13,8 +12,7 @@
 #include "stages/same.hpp"
 #include "tests/stages/loss/batch_loss_testing.hpp"
 
-namespace seam::stages {
-namespace contrastive_test {
+namespace seam::stages::contrastive_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -75,5 +73,4 @@ TEST(Contrastive, RefusesWhatIsNoPairByName) {
               HasSubstr("rows 0 and 1 should be a pair, but belong to groups 1 and 2"));
 }
 
-}  // namespace contrastive_test
-}  // namespace seam::stages
+}  // namespace seam::stages::contrastive_test

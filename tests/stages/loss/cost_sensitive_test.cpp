@@ -1,7 +1,6 @@
 #include "stages/loss/cost_sensitive.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/tensor_testing.hpp>
@@ -17,8 +16,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::stages {
-namespace cost_sensitive_test {
+namespace seam::stages::cost_sensitive_test {
 
 using ::testing::HasSubstr;
 using Numbers = std::vector<std::int64_t>;
@@ -223,5 +221,4 @@ TEST(CostSensitiveStage, NamesThePictureWhoseLabelIsNoClass) {
               HasSubstr("has no category (-1), but the cost needs one for each image"));
 }
 
-}  // namespace cost_sensitive_test
-}  // namespace seam::stages
+}  // namespace seam::stages::cost_sensitive_test

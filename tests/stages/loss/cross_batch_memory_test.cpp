@@ -1,7 +1,6 @@
 #include "stages/loss/cross_batch_memory.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
@@ -14,8 +13,7 @@
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
 
-namespace seam::stages {
-namespace cross_batch_memory_test {
+namespace seam::stages::cross_batch_memory_test {
 
 using test::Labels;
 using ::testing::HasSubstr;
@@ -244,5 +242,4 @@ TEST(CrossBatchMemory, AStateThatDoesNotFitIsRefused) {
   EXPECT_THAT(refusal(6, damaged), HasSubstr("the checkpoint is damaged"));
 }
 
-}  // namespace cross_batch_memory_test
-}  // namespace seam::stages
+}  // namespace seam::stages::cross_batch_memory_test

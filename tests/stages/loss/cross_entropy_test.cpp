@@ -1,7 +1,6 @@
 #include "stages/loss/cross_entropy.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/tensor_testing.hpp>
@@ -15,8 +14,7 @@
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
 
-namespace seam::stages {
-namespace cross_entropy_test {
+namespace seam::stages::cross_entropy_test {
 
 using ::testing::HasSubstr;
 
@@ -208,5 +206,4 @@ TEST(CrossEntropyStage, NamesThePictureWhoseLabelIsNoClass) {
   EXPECT_THAT(complaint(-1), HasSubstr("has no category"));
 }
 
-}  // namespace cross_entropy_test
-}  // namespace seam::stages
+}  // namespace seam::stages::cross_entropy_test

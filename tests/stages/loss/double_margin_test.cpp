@@ -10,8 +10,7 @@
 
 #include "stages/same.hpp"
 
-namespace seam::stages {
-namespace double_margin_test {
+namespace seam::stages::double_margin_test {
 
 using seam::testing::Harness;
 
@@ -46,5 +45,4 @@ TEST(DoubleMargin, MatchingPairsCostBeyondTheSmallMarginAndOthersWithinTheLargeO
   EXPECT_NEAR(loss({1, 1, 0, 0}), (0.04 + 0.04) / 2, 1e-5);
 }
 
-}  // namespace double_margin_test
-}  // namespace seam::stages
+}  // namespace seam::stages::double_margin_test

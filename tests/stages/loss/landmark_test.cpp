@@ -1,7 +1,6 @@
 #include "stages/loss/landmark.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/tensor_testing.hpp>
@@ -14,8 +13,7 @@
 #include "tests/stages/loss/landmark_batch.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
 
-namespace seam::stages {
-namespace landmark_test {
+namespace seam::stages::landmark_test {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -140,5 +138,4 @@ TEST(LandmarkLoss, WhatIsNotVisibleHasNoGradientWhateverItIs) {
   EXPECT_EQ(gradient[0][1].abs().max().item<double>(), 0);
 }
 
-}  // namespace landmark_test
-}  // namespace seam::stages
+}  // namespace seam::stages::landmark_test

@@ -2,7 +2,6 @@
 #include <seam/loss.hpp>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
@@ -12,8 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace seam::stages {
-namespace loss_test {
+namespace seam::stages::loss_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -198,5 +196,4 @@ TEST(Loss, OtherThanOneNumberIsAnErrorOfTheStage) {
   }
 }
 
-}  // namespace loss_test
-}  // namespace seam::stages
+}  // namespace seam::stages::loss_test

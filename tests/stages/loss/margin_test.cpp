@@ -1,7 +1,6 @@
 #include "stages/loss/margin.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/tensor_testing.hpp>
@@ -9,13 +8,11 @@
 
 #include <algorithm>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
 
-namespace seam::stages {
-namespace margin_test {
+namespace seam::stages::margin_test {
 
 using ::testing::HasSubstr;
 
@@ -99,5 +96,4 @@ TEST(MarginStage, RefusesCategoriesThatHaveNoCapsule) {
   }
 }
 
-}  // namespace margin_test
-}  // namespace seam::stages
+}  // namespace seam::stages::margin_test

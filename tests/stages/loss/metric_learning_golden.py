@@ -65,7 +65,11 @@ CROSS_BATCH_MEMORY = [
 
 
 def listed(tensor):
-    return "{" + ", ".join(repr(value) for value in tensor.flatten().tolist()) + "}"
+    return "{" + ", ".join(f"{value:.9g}" for value in tensor.flatten().tolist()) + "}"
+
+
+def drawn(count, dimensions):
+    return torch.randn(count, dimensions, dtype=torch.float64).round(decimals=2)
 
 
 print(f"""/// What pytorch-metric-learning {pytorch_metric_learning.__version__} computes; metric_learning_golden.py prints this.
@@ -92,8 +96,8 @@ inline std::vector<ProxyAnchorGolden> proxy_anchor_golden() {{
   return {{""")
 torch.manual_seed(2020)
 for margin, alpha, count, dimensions, labels in PROXY_ANCHOR:
-    embedding = torch.randn(len(labels), dimensions, dtype=torch.float64, requires_grad=True)
-    proxies = torch.randn(count, dimensions, dtype=torch.float64)
+    embedding = drawn(len(labels), dimensions).requires_grad_(True)
+    proxies = drawn(count, dimensions)
     loss = ProxyAnchorLoss(count, dimensions, margin=margin, alpha=alpha)
     loss.proxies.data = proxies.clone()
     value = loss(embedding, torch.tensor(labels))
@@ -101,7 +105,7 @@ for margin, alpha, count, dimensions, labels in PROXY_ANCHOR:
     print(f"""      {{{margin!r}, {alpha!r}, {listed(torch.tensor(labels))},
        {listed(embedding.detach())},
        {listed(proxies)},
-       {value.item()!r},
+       {value.item():.9g},
        {listed(embedding.grad)},
        {listed(loss.proxies.grad)}}},""")
 print("""  };
@@ -122,12 +126,12 @@ struct PairGolden {
 def pairs(name, cases):
     print(f"inline std::vector<PairGolden> {name}() {{ return {{")
     for options, dimensions, labels, loss in cases:
-        embedding = torch.randn(len(labels), dimensions, dtype=torch.float64, requires_grad=True)
+        embedding = drawn(len(labels), dimensions).requires_grad_(True)
         value = loss(embedding, torch.tensor(labels))
         value.backward()
         print(f"""      {{{listed(torch.tensor(options, dtype=torch.float64))}, {listed(torch.tensor(labels))},
        {listed(embedding.detach())},
-       {value.item()!r},
+       {value.item():.9g},
        {listed(embedding.grad)}}},""")
     print("  }; }\n")
 
@@ -158,8 +162,8 @@ print("""/// As ProxyAnchorGolden; the margin is in degrees, `alpha` is the scal
 inline std::vector<ProxyAnchorGolden> arcface_golden() {
   return {""")
 for margin, scale, count, dimensions, labels in ARCFACE:
-    embedding = torch.randn(len(labels), dimensions, dtype=torch.float64, requires_grad=True)
-    centres = torch.randn(count, dimensions, dtype=torch.float64)
+    embedding = drawn(len(labels), dimensions).requires_grad_(True)
+    centres = drawn(count, dimensions)
     loss = ArcFaceLoss(count, dimensions, margin=margin, scale=scale)
     loss.W.data = centres.t().clone()
     value = loss(embedding, torch.tensor(labels))
@@ -167,7 +171,7 @@ for margin, scale, count, dimensions, labels in ARCFACE:
     print(f"""      {{{margin!r}, {scale!r}, {listed(torch.tensor(labels))},
        {listed(embedding.detach())},
        {listed(centres)},
-       {value.item()!r},
+       {value.item():.9g},
        {listed(embedding.grad)},
        {listed(loss.W.grad.t())}}},""")
 print("  };\n}\n")
@@ -192,12 +196,12 @@ for margin, memory, dimensions, batches in CROSS_BATCH_MEMORY:
     loss.embedding_memory = loss.embedding_memory.double()
     print(f"{{{margin!r}, {memory}, {{")
     for labels in batches:
-        embedding = torch.randn(len(labels), dimensions, dtype=torch.float64, requires_grad=True)
+        embedding = drawn(len(labels), dimensions).requires_grad_(True)
         value = loss(embedding, torch.tensor(labels))
         value.backward()
         print(f"""{{{listed(torch.tensor(labels))},
        {listed(embedding.detach())},
-       {value.item()!r},
+       {value.item():.9g},
        {listed(embedding.grad)}}},""")
     print("}},")
 print("  };\n}\n")

@@ -10,8 +10,7 @@
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
 
-namespace seam::stages {
-namespace multi_similarity_test {
+namespace seam::stages::multi_similarity_test {
 
 using test::Labels;
 
@@ -127,5 +126,4 @@ TEST(MultiSimilarity, ABatchThatTeachesNothingIsRefused) {
   test::expect_refuses_batches_without_pairs<MultiSimilarity>();
 }
 
-}  // namespace multi_similarity_test
-}  // namespace seam::stages
+}  // namespace seam::stages::multi_similarity_test

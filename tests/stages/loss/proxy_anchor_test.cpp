@@ -1,7 +1,6 @@
 #include "stages/loss/proxy_anchor.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/nn/functional/normalization.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
@@ -19,8 +18,7 @@
 #include "stages/train/adam.hpp"
 #include "tests/stages/loss/batch_loss_testing.hpp"
 
-namespace seam::stages {
-namespace proxy_anchor_test {
+namespace seam::stages::proxy_anchor_test {
 
 using seam::testing::LogLine;
 using ::testing::Contains;
@@ -399,5 +397,4 @@ TEST(ProxyAnchor, AStateOfOtherProxiesIsRefused) {
   EXPECT_THAT(refusal(4, 3), HasSubstr("but this pipeline has 4 proxies of 3 dimensions"));
 }
 
-}  // namespace proxy_anchor_test
-}  // namespace seam::stages
+}  // namespace seam::stages::proxy_anchor_test

@@ -1,7 +1,6 @@
 #include "stages/loss/reconstruction.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/tensor_testing.hpp>
@@ -13,8 +12,7 @@
 #include "stages/reconstruction.hpp"
 #include "tests/stages/loss/batch_loss_testing.hpp"
 
-namespace seam::stages {
-namespace reconstruction_test {
+namespace seam::stages::reconstruction_test {
 
 using ::testing::HasSubstr;
 
@@ -76,5 +74,4 @@ TEST(ReconstructionStage, RefusesPicturesThatADecoderCannotDraw) {
   }
 }
 
-}  // namespace reconstruction_test
-}  // namespace seam::stages
+}  // namespace seam::stages::reconstruction_test

@@ -10,8 +10,7 @@
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
 
-namespace seam::stages {
-namespace supervised_contrastive_test {
+namespace seam::stages::supervised_contrastive_test {
 
 using test::Labels;
 
@@ -113,5 +112,4 @@ TEST(SupervisedContrastive, CountsRowsWithoutAPositive) {
   EXPECT_DOUBLE_EQ(harness.metric("without_positive"), 2);
 }
 
-}  // namespace supervised_contrastive_test
-}  // namespace seam::stages
+}  // namespace seam::stages::supervised_contrastive_test

@@ -1,7 +1,6 @@
 #include "stages/loss/triplet.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/refusal_testing.hpp>
@@ -11,8 +10,7 @@
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
 
-namespace seam::stages {
-namespace triplet_test {
+namespace seam::stages::triplet_test {
 
 using ::testing::ElementsAre;
 
@@ -152,5 +150,4 @@ TEST(Triplet, InTrainingReportsWhatTheOptimizerAccepted) {
   EXPECT_THAT(harness.metrics().at("loss"), ElementsAre(5.0, 10.0));
 }
 
-}  // namespace triplet_test
-}  // namespace seam::stages
+}  // namespace seam::stages::triplet_test

@@ -1,7 +1,6 @@
 #include "stages/loss/visibility.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/tensor_testing.hpp>
@@ -14,8 +13,7 @@
 #include "tests/stages/loss/batch_loss_testing.hpp"
 #include "tests/stages/loss/landmark_batch.hpp"
 
-namespace seam::stages {
-namespace visibility_test {
+namespace seam::stages::visibility_test {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -77,5 +75,4 @@ TEST(VisibilityStage, StatesThatAreNoneAreRefused) {
   }
 }
 
-}  // namespace visibility_test
-}  // namespace seam::stages
+}  // namespace seam::stages::visibility_test

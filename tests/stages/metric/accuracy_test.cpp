@@ -1,7 +1,6 @@
 #include "stages/metric/accuracy.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <torch/types.h>
 #include <array>
@@ -21,8 +20,7 @@
 #include "stages/published_lists.hpp"
 #include "tests/stages/named_categories.hpp"
 
-namespace seam::stages {
-namespace accuracy_test {
+namespace seam::stages::accuracy_test {
 
 using seam::testing::Harness;
 using ::testing::ElementsAre;
@@ -288,5 +286,4 @@ TEST(TopK, WilsonsIntervalAgreesWithPublishedValues) {
   EXPECT_NEAR(few.high, 0.1611, 5e-5);
 }
 
-}  // namespace accuracy_test
-}  // namespace seam::stages
+}  // namespace seam::stages::accuracy_test

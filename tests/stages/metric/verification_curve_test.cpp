@@ -1,7 +1,6 @@
 #include "stages/metric/verification_curve.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +14,7 @@
 
 #include "stages/metric/verification_report.hpp"
 
-namespace seam::stages {
-namespace verification_curve_test {
+namespace seam::stages::verification_curve_test {
 
 using ::testing::HasSubstr;
 
@@ -275,5 +273,4 @@ TEST(VerificationReport, OneFoldIsMeasuredAlone) {
   EXPECT_THAT(text, HasSubstr("A FAR is omitted"));
 }
 
-}  // namespace verification_curve_test
-}  // namespace seam::stages
+}  // namespace seam::stages::verification_curve_test

@@ -1,17 +1,14 @@
 #include "stages/metric/verification_report.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "stages/picture_paths.hpp"
 
-namespace seam::stages {
-namespace verification_report_test {
+namespace seam::stages::verification_report_test {
 
 using ::testing::ElementsAre;
 using ::testing::Optional;
@@ -117,5 +114,4 @@ TEST(VerificationOutcomes, APairHasNoNameWhereAPictureHasNone) {
   EXPECT_EQ(pair_names(packet, 0).observation, "");
 }
 
-}  // namespace verification_report_test
-}  // namespace seam::stages
+}  // namespace seam::stages::verification_report_test

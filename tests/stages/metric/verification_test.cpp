@@ -1,7 +1,6 @@
 #include "stages/metric/verification.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
@@ -23,8 +22,7 @@
 #include "stages/served_items.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::stages {
-namespace verification_test {
+namespace seam::stages::verification_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -294,5 +292,4 @@ TEST(VerificationStage, WithoutMarginAndFoldsNothingIsRightOrWrong) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "outcomes"));
 }
 
-}  // namespace verification_test
-}  // namespace seam::stages
+}  // namespace seam::stages::verification_test

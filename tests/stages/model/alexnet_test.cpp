@@ -1,7 +1,6 @@
 #include "stages/model/alexnet.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <seam/conformance.hpp>
 
 #include <string>
@@ -9,8 +8,7 @@
 
 #include "tests/stages/model/network_testing.hpp"
 
-namespace seam::stages {
-namespace alexnet_test {
+namespace seam::stages::alexnet_test {
 
 using ::testing::ElementsAre;
 
@@ -39,5 +37,4 @@ TEST(AlexNet, HasTheNumbersAndNamesOfTorchvision) {
                                  "embedding.bias"));
 }
 
-}  // namespace alexnet_test
-}  // namespace seam::stages
+}  // namespace seam::stages::alexnet_test

@@ -1,7 +1,6 @@
 #include "stages/model/capsnet.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/conformance.hpp>
@@ -16,8 +15,7 @@
 #include "stages/nn/squash.hpp"
 #include "stages/reconstruction.hpp"
 
-namespace seam::stages {
-namespace capsnet_test {
+namespace seam::stages::capsnet_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -190,5 +188,4 @@ TEST(DenseDecoderStage, DrawsTheCategoryInTrainingAndTheLongestCapsuleInEvaluati
   EXPECT_FALSE(torch::equal(drawn(true, {0, 0, 0}), drawn(false, {0, 0, 0})));
 }
 
-}  // namespace capsnet_test
-}  // namespace seam::stages
+}  // namespace seam::stages::capsnet_test

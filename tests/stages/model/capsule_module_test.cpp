@@ -1,7 +1,6 @@
 #include "stages/model/capsule_module.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -17,8 +16,7 @@
 #include "tests/stages/model/descriptor_capsules_testing.hpp"
 #include "tests/stages/nn/network_properties.hpp"
 
-namespace seam::nn {
-namespace capsule_module_test {
+namespace seam::nn::capsule_module_test {
 
 using torch::Tensor;
 
@@ -184,11 +182,9 @@ TEST(CapsuleModule, HasTheSameBytesForAnyNumberOfThreads) {
       });
 }
 
-}  // namespace capsule_module_test
-}  // namespace seam::nn
+}  // namespace seam::nn::capsule_module_test
 
-namespace seam::stages {
-namespace capsule_module_test {
+namespace seam::stages::capsule_module_test {
 
 using seam::testing::Harness;
 using ::testing::IsEmpty;
@@ -234,5 +230,4 @@ TEST(CapsuleModuleStage, TheErrorOfPortsIsAnother) {
   EXPECT_FALSE(torch::allclose(capsules("none"), capsules("routes_softmax"), 1e-2, 1e-3));
 }
 
-}  // namespace capsule_module_test
-}  // namespace seam::stages
+}  // namespace seam::stages::capsule_module_test

@@ -1,7 +1,6 @@
 #include "stages/model/capsules.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -18,8 +17,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 #include "tests/stages/nn/network_properties.hpp"
 
-namespace seam::nn {
-namespace capsules_test {
+namespace seam::nn::capsules_test {
 
 using torch::Tensor;
 
@@ -342,11 +340,9 @@ TEST(Capsules, HaveTheSameBytesForAnyNumberOfThreads) {
   }
 }
 
-}  // namespace capsules_test
-}  // namespace seam::nn
+}  // namespace seam::nn::capsules_test
 
-namespace seam::stages {
-namespace capsules_test {
+namespace seam::stages::capsules_test {
 
 using seam::testing::Harness;
 using ::testing::IsEmpty;
@@ -480,5 +476,4 @@ TEST(CapsulesStage, WarnsOnceAfterATrainingIfRoutingHasNoEffect) {
               ::testing::ElementsAre(::testing::HasSubstr("a mean cosine of 1.0000")));
 }
 
-}  // namespace capsules_test
-}  // namespace seam::stages
+}  // namespace seam::stages::capsules_test

@@ -9,8 +9,7 @@
 #include "tests/stages/model/network_testing.hpp"
 #include "tests/support/text.hpp"
 
-namespace seam::stages {
-namespace cnn_embedding_test {
+namespace seam::stages::cnn_embedding_test {
 
 const auto conformance = seam::testing::conformance<CnnEmbedding>({
     .parameters = {{"width", std::int64_t{8}},
@@ -70,5 +69,4 @@ TEST(CnnEmbedding, HasAsManyNumbersAsSccapsnetNearly) {
   EXPECT_NEAR(static_cast<double>(sum), 2425536, 0.0005 * 2425536);
 }
 
-}  // namespace cnn_embedding_test
-}  // namespace seam::stages
+}  // namespace seam::stages::cnn_embedding_test

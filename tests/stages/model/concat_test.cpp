@@ -1,7 +1,6 @@
 #include "stages/model/concat.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/conformance.hpp>
@@ -16,8 +15,7 @@
 #include "tests/stages/model/descriptor_capsules_testing.hpp"
 #include "tests/stages/nn/network_properties.hpp"
 
-namespace seam::stages {
-namespace concat_test {
+namespace seam::stages::concat_test {
 
 using seam::testing::Harness;
 using ::testing::Contains;
@@ -209,5 +207,4 @@ TEST(ConcatStage, RefusesCapsulesOfWhatTheTypeDoesNotMakeThemOf) {
   EXPECT_THAT(refusal<CapsuleModule>("c", of_descriptors), HasSubstr("made from the descriptors"));
 }
 
-}  // namespace concat_test
-}  // namespace seam::stages
+}  // namespace seam::stages::concat_test

@@ -8,8 +8,7 @@
 
 #include "tests/stages/nn/network_properties.hpp"
 
-namespace seam::nn {
-namespace dense_decoder_test {
+namespace seam::nn::dense_decoder_test {
 
 using torch::Tensor;
 using Sizes = std::vector<std::int64_t>;
@@ -73,5 +72,4 @@ TEST(DenseDecoder, RefusesSizesThatMakeNoPicture) {
   EXPECT_REFUSED(DenseDecoder(none, 1), Fault::configuration, "sizes of at least 1");
 }
 
-}  // namespace dense_decoder_test
-}  // namespace seam::nn
+}  // namespace seam::nn::dense_decoder_test

@@ -7,7 +7,6 @@
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
-#include <string>
 #include <vector>
 
 #include "stages/model/capsule_module.hpp"

@@ -1,7 +1,6 @@
 #include "stages/model/descriptors.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/refusal_testing.hpp>
@@ -14,8 +13,7 @@
 #include "tests/stages/model/network_testing.hpp"
 #include "tests/stages/nn/network_properties.hpp"
 
-namespace seam::stages {
-namespace descriptors_test {
+namespace seam::stages::descriptors_test {
 
 using seam::testing::Harness;
 using ::testing::IsEmpty;
@@ -193,5 +191,4 @@ TEST(GlobalDescriptors, HaveTheSameBytesForAnyNumberOfThreads) {
       });
 }
 
-}  // namespace descriptors_test
-}  // namespace seam::stages
+}  // namespace seam::stages::descriptors_test

@@ -1,6 +1,5 @@
 /// Properties of all networks that make embeddings of images.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
@@ -20,8 +19,7 @@
 #include "stages/model/se_resnet50.hpp"
 #include "tests/stages/model/network_testing.hpp"
 
-namespace seam::stages {
-namespace embedding_networks_test {
+namespace seam::stages::embedding_networks_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -126,5 +124,4 @@ TEST_P(EmbeddingNetwork, RefusesSmallerImages) {
 INSTANTIATE_TEST_SUITE_P(All, EmbeddingNetwork, ::testing::ValuesIn(networks()),
                          [](const auto& info) { return info.param.name; });
 
-}  // namespace embedding_networks_test
-}  // namespace seam::stages
+}  // namespace seam::stages::embedding_networks_test

@@ -1,7 +1,6 @@
 #include "stages/model/fashionnet.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/conformance.hpp>
@@ -17,8 +16,7 @@
 #include "stages/landmark_tensors.hpp"
 #include "tests/stages/model/network_testing.hpp"
 
-namespace seam::stages {
-namespace fashionnet_test {
+namespace seam::stages::fashionnet_test {
 
 using ::testing::IsEmpty;
 
@@ -261,5 +259,4 @@ TEST(FashionNet, RefusesWhatItCannotBe) {
   EXPECT_REFUSED(nn::FashionNet{options}, Fault::configuration, "'channels' needs five numbers");
 }
 
-}  // namespace fashionnet_test
-}  // namespace seam::stages
+}  // namespace seam::stages::fashionnet_test

@@ -1,7 +1,6 @@
 #include "stages/model/inception.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/nn/module.h>
 #include <torch/ordered_dict.h>
 #include <torch/types.h>
@@ -17,8 +16,7 @@
 #include "tests/stages/nn/network_properties.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::stages {
-namespace inception_test {
+namespace seam::stages::inception_test {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -253,5 +251,4 @@ TEST(Inception, AFileOfTheWholeNetworkGivesItsFirstBlocks) {
   EXPECT_THAT(harness.names_of_weights(), Not(Contains(StartsWith("Mixed_6d"))));
 }
 
-}  // namespace inception_test
-}  // namespace seam::stages
+}  // namespace seam::stages::inception_test

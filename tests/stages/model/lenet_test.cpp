@@ -7,8 +7,7 @@
 
 #include "tests/stages/model/network_testing.hpp"
 
-namespace seam::stages {
-namespace lenet_test {
+namespace seam::stages::lenet_test {
 
 const auto conformance = seam::testing::conformance<LeNet>({
     .parameters = {{"image_height", std::int64_t{32}},
@@ -27,5 +26,4 @@ TEST(LeNet, HasTheNumbersOfItsLayers) {
   EXPECT_EQ(test::count_of_numbers(*nn::LeNet(options)), 456 + 2416 + 48'120 + 10'164 + 850);
 }
 
-}  // namespace lenet_test
-}  // namespace seam::stages
+}  // namespace seam::stages::lenet_test

@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace seam::stages {
-namespace rccapsnet_cls_test {
+namespace seam::stages::rccapsnet_cls_test {
 
 using seam::testing::Harness;
 
@@ -50,5 +49,4 @@ TEST(RccapsnetCls, ALossOnTheLengthsTrainsAllOfItsWeights) {
   }
 }
 
-}  // namespace rccapsnet_cls_test
-}  // namespace seam::stages
+}  // namespace seam::stages::rccapsnet_cls_test

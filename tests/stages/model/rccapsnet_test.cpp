@@ -1,7 +1,6 @@
 #include "stages/model/rccapsnet.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
@@ -11,8 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace seam::stages {
-namespace rccapsnet_test {
+namespace seam::stages::rccapsnet_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -147,5 +145,4 @@ TEST(Rccapsnet, InBfloat16CapsulesAreFloatAndCloseToThoseInFloat32) {
             0.05 * wide.capsules.norm().item<double>());
 }
 
-}  // namespace rccapsnet_test
-}  // namespace seam::stages
+}  // namespace seam::stages::rccapsnet_test

@@ -1,7 +1,6 @@
 #include "stages/model/resnet.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/refusal_testing.hpp>
@@ -14,8 +13,7 @@
 #include "tests/stages/model/network_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::stages {
-namespace resnet_test {
+namespace seam::stages::resnet_test {
 
 using ::testing::IsEmpty;
 
@@ -181,5 +179,4 @@ TEST(Resnet, APublishedClassifierIsLeftOutWhereThereIsNone) {
   EXPECT_REFUSED(another.open(), Fault::configuration, "fc.weight [1000,16] instead of [7,16]");
 }
 
-}  // namespace resnet_test
-}  // namespace seam::stages
+}  // namespace seam::stages::resnet_test

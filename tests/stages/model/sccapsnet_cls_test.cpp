@@ -12,8 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace seam::stages {
-namespace sccapsnet_cls_test {
+namespace seam::stages::sccapsnet_cls_test {
 
 using seam::testing::Harness;
 
@@ -89,5 +88,4 @@ TEST(SccapsnetCls, AsReleasedItsClassCapsulesAreAsRoutingLeavesThem) {
   EXPECT_NEAR(longest(released(unit).set("norm_axis", "capsule")), 1, 1e-4);
 }
 
-}  // namespace sccapsnet_cls_test
-}  // namespace seam::stages
+}  // namespace seam::stages::sccapsnet_cls_test

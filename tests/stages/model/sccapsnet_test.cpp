@@ -1,7 +1,6 @@
 #include "stages/model/sccapsnet.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/nn/modules/dropout.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
@@ -15,8 +14,7 @@
 
 #include "tests/stages/named_categories.hpp"
 
-namespace seam::stages {
-namespace sccapsnet_test {
+namespace seam::stages::sccapsnet_test {
 
 using seam::testing::Harness;
 using ::testing::AllOf;
@@ -407,5 +405,4 @@ TEST(SccapsnetStage, InEvaluationTheDataMayHaveOtherCategories) {
   EXPECT_EQ(began_with({{"a", "b", "c", "d", "e", "f"}}), "began");
 }
 
-}  // namespace sccapsnet_test
-}  // namespace seam::stages
+}  // namespace seam::stages::sccapsnet_test

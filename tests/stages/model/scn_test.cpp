@@ -6,13 +6,11 @@
 #include <seam/testing.hpp>
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/stages/model/siamese_testing.hpp"
 
-namespace seam::stages {
-namespace scn_test {
+namespace seam::stages::scn_test {
 
 using test::siamese::batch, test::siamese::batches, test::siamese::output,
     test::siamese::Parameters, test::siamese::small;
@@ -51,5 +49,4 @@ TEST(Scn, AnImageDoesNotDependOnTheOthersOfItsBatch) {
   EXPECT_LT((alone[0] - together[2]).abs().max().item<double>(), 1e-5);
 }
 
-}  // namespace scn_test
-}  // namespace seam::stages
+}  // namespace seam::stages::scn_test

@@ -11,8 +11,7 @@
 #include "stages/model/scn.hpp"
 #include "tests/stages/model/siamese_testing.hpp"
 
-namespace seam::stages {
-namespace sdropcapnet_test {
+namespace seam::stages::sdropcapnet_test {
 
 using seam::testing::Harness;
 using test::siamese::batch, test::siamese::batches, test::siamese::output,
@@ -74,5 +73,4 @@ TEST(Sdropcapnet, OnlyAcceptedBatchesAreRecorded) {
   EXPECT_EQ(recorded(false), -1);
 }
 
-}  // namespace sdropcapnet_test
-}  // namespace seam::stages
+}  // namespace seam::stages::sdropcapnet_test

@@ -2,7 +2,6 @@
 #include "stages/model/se_resnet50.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 
@@ -17,8 +16,7 @@
 #include "tests/stages/nn/network_properties.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::stages {
-namespace se_resnet50_test {
+namespace seam::stages::se_resnet50_test {
 
 using ::testing::IsEmpty;
 
@@ -189,5 +187,4 @@ TEST(SqueezeExcitation, HasTheSameBytesForAnyNumberOfThreads) {
       });
 }
 
-}  // namespace se_resnet50_test
-}  // namespace seam::stages
+}  // namespace seam::stages::se_resnet50_test

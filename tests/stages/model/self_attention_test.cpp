@@ -1,15 +1,13 @@
 #include "stages/model/self_attention.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
 #include "tests/stages/model/descriptor_capsules_testing.hpp"
 
-namespace seam::stages {
-namespace self_attention_test {
+namespace seam::stages::self_attention_test {
 
 using seam::testing::Harness;
 using ::testing::IsEmpty;
@@ -29,5 +27,4 @@ TEST(SelfAttentionStage, ReplacesTheMap) {
                            batch(2)[field::feature_map]));  // gamma is 0
 }
 
-}  // namespace self_attention_test
-}  // namespace seam::stages
+}  // namespace seam::stages::self_attention_test

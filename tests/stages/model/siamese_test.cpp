@@ -11,8 +11,7 @@
 
 #include "tests/stages/nn/gradient_check.hpp"
 
-namespace seam::nn {
-namespace siamese_test {
+namespace seam::nn::siamese_test {
 
 using torch::Tensor;
 
@@ -129,5 +128,4 @@ TEST(SiameseCapsules, ThreadsDoNotChangeAByte) {
   }
 }
 
-}  // namespace siamese_test
-}  // namespace seam::nn
+}  // namespace seam::nn::siamese_test

@@ -12,8 +12,7 @@
 
 #include "tests/stages/nn/network_properties.hpp"
 
-namespace seam::stages {
-namespace spatial_group_enhance_test {
+namespace seam::stages::spatial_group_enhance_test {
 
 Packet batch(std::int64_t images) {
   torch::manual_seed(1);
@@ -127,5 +126,4 @@ TEST(SpatialGroupEnhance, HasTheSameBytesForAnyNumberOfThreads) {
       });
 }
 
-}  // namespace spatial_group_enhance_test
-}  // namespace seam::stages
+}  // namespace seam::stages::spatial_group_enhance_test

@@ -1,7 +1,6 @@
 #include "stages/model/torchscript.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -15,8 +14,7 @@
 #include "tests/stages/model/network_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::stages {
-namespace torchscript_test {
+namespace seam::stages::torchscript_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
@@ -158,5 +156,4 @@ TEST(Torchscript, OtherFilesAreRefused) {
   EXPECT_REFUSED(missing.open(), Fault::configuration, "there is no file '");
 }
 
-}  // namespace torchscript_test
-}  // namespace seam::stages
+}  // namespace seam::stages::torchscript_test

@@ -13,8 +13,7 @@
 #include "stages/nn/capsule_network.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
 
-namespace seam::nn {
-namespace capsule_networks_test {
+namespace seam::nn::capsule_networks_test {
 
 using torch::Tensor;
 
@@ -132,5 +131,4 @@ TEST_P(CapsuleNetworksTest, GradientsAreThoseOfFiniteDifferences) {
 INSTANTIATE_TEST_SUITE_P(Networks, CapsuleNetworksTest, ::testing::ValuesIn(networks()),
                          [](const auto& network) { return network.param.name; });
 
-}  // namespace capsule_networks_test
-}  // namespace seam::nn
+}  // namespace seam::nn::capsule_networks_test

@@ -12,8 +12,7 @@
 
 #include "tests/stages/nn/gradient_check.hpp"
 
-namespace seam::nn {
-namespace concrete_dropout_test {
+namespace seam::nn::concrete_dropout_test {
 
 using torch::Tensor;
 
@@ -127,5 +126,4 @@ TEST(ConcreteDropout, RefusesWhatIsNoProbability) {
                  "at least one capsule");
 }
 
-}  // namespace concrete_dropout_test
-}  // namespace seam::nn
+}  // namespace seam::nn::concrete_dropout_test

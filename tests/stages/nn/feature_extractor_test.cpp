@@ -14,8 +14,7 @@
 #include "tests/stages/nn/network_properties.hpp"
 #include "tests/stages/nn/reference.hpp"
 
-namespace seam::nn {
-namespace feature_extractor_test {
+namespace seam::nn::feature_extractor_test {
 
 using torch::Tensor;
 using Sizes = std::vector<std::int64_t>;
@@ -430,5 +429,4 @@ TEST(UnpaddedFeatureExtractor, ImagesThatAreTooSmallAreNamed) {
                  "images of 40x8 (width x height)");
 }
 
-}  // namespace feature_extractor_test
-}  // namespace seam::nn
+}  // namespace seam::nn::feature_extractor_test

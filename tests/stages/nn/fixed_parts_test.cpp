@@ -19,8 +19,7 @@
 
 #include "stages/cpu/grain.hpp"
 
-namespace seam::nn {
-namespace fixed_parts_test {
+namespace seam::nn::fixed_parts_test {
 
 using ::testing::ElementsAre;
 using torch::Tensor;
@@ -194,5 +193,4 @@ INSTANTIATE_TEST_SUITE_P(Graphs, ByParts, ::testing::Values(Between::kept, Betwe
                            return tested.param == Between::kept ? "kept" : "recomputed";
                          });
 
-}  // namespace fixed_parts_test
-}  // namespace seam::nn
+}  // namespace seam::nn::fixed_parts_test

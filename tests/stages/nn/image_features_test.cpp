@@ -2,14 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
-#include <torch/utils.h>
 
 #include <vector>
 
 #include <seam/refusal_testing.hpp>
 
-namespace seam::nn {
-namespace image_features_test {
+namespace seam::nn::image_features_test {
 
 using torch::Tensor;
 using Sizes = std::vector<std::int64_t>;
@@ -29,5 +27,4 @@ TEST(ImageFeatures, OneChannelIsTheLuminanceAndOfGreyImagesExactlyTheirGrey) {
   EXPECT_REFUSED((void)as_channels(grey, 1), Fault::internal, "not [2, 1, 5, 4] images of 1");
 }
 
-}  // namespace image_features_test
-}  // namespace seam::nn
+}  // namespace seam::nn::image_features_test

@@ -12,8 +12,7 @@
 #include "stages/nn/squash.hpp"
 #include "tests/stages/nn/routing_reference.hpp"
 
-namespace seam::nn {
-namespace kernels_test {
+namespace seam::nn::kernels_test {
 
 using stages::best_instruction_set;
 using stages::InstructionSet;
@@ -189,8 +188,8 @@ void check_block(InstructionSet set, std::int64_t channels) {
   };
   const auto expect_sums = [&](const std::vector<double>& actual, const Tensor& first,
                                const Tensor& second, const std::string& which) {
-    const Tensor expected =
-        torch::cat({first.to(torch::kFloat64).sum({0, 1}), second.to(torch::kFloat64).sum({0, 1})});
+    const Tensor expected = torch::cat({first.to(torch::kFloat64).sum(at::IntArrayRef{0, 1}),
+                                        second.to(torch::kFloat64).sum(at::IntArrayRef{0, 1})});
     expect_close<T>(torch::tensor(actual, torch::kFloat64), expected, what + ", " + which);
   };
   std::vector<double> of_output = sums();
@@ -307,5 +306,4 @@ TEST(RoutingKernels, OfEveryInstructionSetSquashAsLibTorchDoes) {
   }
 }
 
-}  // namespace kernels_test
-}  // namespace seam::nn
+}  // namespace seam::nn::kernels_test

@@ -8,8 +8,7 @@
 
 #include "tests/stages/nn/gradient_check.hpp"
 
-namespace seam::nn {
-namespace landmark_pooling_test {
+namespace seam::nn::landmark_pooling_test {
 
 using torch::Tensor;
 
@@ -118,5 +117,4 @@ TEST(LandmarkPooling, TheGradientHasTheSameBytesForAnyNumberOfThreads) {
   EXPECT_TRUE(gradient(1).equal(gradient(4)));
 }
 
-}  // namespace landmark_pooling_test
-}  // namespace seam::nn
+}  // namespace seam::nn::landmark_pooling_test

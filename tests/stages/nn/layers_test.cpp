@@ -9,12 +9,10 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include <functional>
 #include <thread>
 #include <vector>
 
-namespace seam::nn {
-namespace layers_test {
+namespace seam::nn::layers_test {
 
 using torch::Tensor;
 using Tensors = std::vector<Tensor>;
@@ -159,5 +157,4 @@ TEST(Layers, WithoutPixelsOrInOtherShapesTheyAreLibTorchs) {
   EXPECT_EQ(Linear(5, 3)(torch::zeros({2, 4, 5})).sizes(), (std::vector<std::int64_t>{2, 4, 3}));
 }
 
-}  // namespace layers_test
-}  // namespace seam::nn
+}  // namespace seam::nn::layers_test

@@ -11,8 +11,7 @@
 
 #include "tests/stages/nn/network_properties.hpp"
 
-namespace seam::nn {
-namespace pooling_test {
+namespace seam::nn::pooling_test {
 
 using torch::Tensor;
 
@@ -109,5 +108,4 @@ TEST(GlobalPooling, GeneralisedMeanIsThePapers) {
   EXPECT_NEAR(pool(map).item<double>(), std::cbrt((1.0 + 8 + 27) / 4), 1e-5);
 }
 
-}  // namespace pooling_test
-}  // namespace seam::nn
+}  // namespace seam::nn::pooling_test

@@ -15,8 +15,7 @@
 #include "tests/stages/nn/network_properties.hpp"
 #include "tests/stages/nn/reference.hpp"
 
-namespace seam::nn {
-namespace residual_features_test {
+namespace seam::nn::residual_features_test {
 
 using torch::Tensor;
 using Sizes = std::vector<std::int64_t>;
@@ -150,5 +149,4 @@ TEST(ResidualFeatures, RefuseSizesAndImagesThatDoNotFit) {
                  "not Float [2, 3, 16, 16]");
 }
 
-}  // namespace residual_features_test
-}  // namespace seam::nn
+}  // namespace seam::nn::residual_features_test

@@ -8,8 +8,7 @@
 
 #include "tests/stages/nn/gradient_check.hpp"
 
-namespace seam::nn {
-namespace routing_statistics_test {
+namespace seam::nn::routing_statistics_test {
 
 using torch::Tensor;
 
@@ -139,5 +138,4 @@ TEST(RoutingProbe, MeasuresOnceIfAsked) {
   EXPECT_FALSE(probe.take());
 }
 
-}  // namespace routing_statistics_test
-}  // namespace seam::nn
+}  // namespace seam::nn::routing_statistics_test

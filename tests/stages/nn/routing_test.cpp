@@ -1,7 +1,6 @@
 #include "stages/nn/routing.hpp"
 
 #include <ATen/record_function.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/nn/functional/normalization.h>
 #include <torch/types.h>
@@ -23,8 +22,7 @@
 #include "tests/stages/nn/gradient_check.hpp"
 #include "tests/stages/nn/routing_reference.hpp"
 
-namespace seam::nn {
-namespace routing_test {
+namespace seam::nn::routing_test {
 
 using torch::Tensor;
 
@@ -485,5 +483,4 @@ TEST_P(CapsuleLayer, ThreadsDoNotChangeAByte) {
   }
 }
 
-}  // namespace routing_test
-}  // namespace seam::nn
+}  // namespace seam::nn::routing_test

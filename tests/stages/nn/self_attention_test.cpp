@@ -11,8 +11,7 @@
 
 #include "tests/stages/nn/network_properties.hpp"
 
-namespace seam::nn {
-namespace self_attention_test {
+namespace seam::nn::self_attention_test {
 
 using torch::Tensor;
 
@@ -140,5 +139,4 @@ TEST(SelfAttention, HasTheSameBytesForAnyNumberOfThreads) {
   }
 }
 
-}  // namespace self_attention_test
-}  // namespace seam::nn
+}  // namespace seam::nn::self_attention_test

@@ -7,8 +7,7 @@
 
 #include "tests/stages/nn/gradient_check.hpp"
 
-namespace seam::nn {
-namespace squash_test {
+namespace seam::nn::squash_test {
 
 TEST(Squash, HandComputed) {
   // |s| = 5: length 25/26 along (0.6, 0.8).
@@ -72,5 +71,4 @@ TEST(Squash, TakesAnyLayout) {
   EXPECT_TRUE(torch::allclose(squash(s), squash_reference(s), 1e-6, 1e-7));
 }
 
-}  // namespace squash_test
-}  // namespace seam::nn
+}  // namespace seam::nn::squash_test

@@ -1,14 +1,12 @@
 #include "stages/published/published_rows.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <functional>
 #include <string>
 #include <vector>
 
-namespace seam::stages {
-namespace published_rows_test {
+namespace seam::stages::published_rows_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -104,5 +102,4 @@ TEST(PublishedRows, TheDataIsAProtocolWithoutTheSizeOfPictures) {
   EXPECT_EQ(data_of_protocol(""), "");
 }
 
-}  // namespace published_rows_test
-}  // namespace seam::stages
+}  // namespace seam::stages::published_rows_test

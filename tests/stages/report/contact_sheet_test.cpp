@@ -9,18 +9,14 @@
 #include "tests/stages/dataset/tars.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace contact_sheet_test {
-
-using seam::Image;
-using seam::Origin;
-using seam::stages::file_of;
+namespace seam::stages::contact_sheet_test {
 
 Origin origin(const std::filesystem::path& list, const std::string& item) {
   return {std::make_shared<const std::string>(list.string()), 1, item};
 }
 
 TEST(FileOf, LooksFromTheListUpwardsOrInTheRoot) {
-  const seam::test::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto picture = folder.write("set/img/a.jpg", "x");
   EXPECT_EQ(file_of(origin(folder.path() / "set/Eval/list.txt", "img/a.jpg"), ""), picture);
   EXPECT_EQ(file_of(origin(folder.path() / "set", "img/a.jpg"), ""), picture);
@@ -29,8 +25,8 @@ TEST(FileOf, LooksFromTheListUpwardsOrInTheRoot) {
 }
 
 TEST(FileOf, SaysWhatIsNotThere) {
-  const seam::test::TemporaryFolder folder;
-  constexpr auto fault = seam::Fault::data;
+  const test::TemporaryFolder folder;
+  constexpr auto fault = Fault::data;
   EXPECT_REFUSED(file_of(origin(folder.path() / "list.txt", "a.jpg"), ""), fault, "set 'root'");
   EXPECT_REFUSED(file_of(origin("list.txt", "a.jpg"), folder.path()), fault, "no file");
   EXPECT_REFUSED(file_of(origin("list.txt", ""), ""), fault, "does not provide a file");
@@ -38,34 +34,32 @@ TEST(FileOf, SaysWhatIsNotThere) {
 }
 
 TEST(FileOf, FindsImagesInTars) {
-  namespace tars = seam::stages::tars;
-  const seam::test::TemporaryFolder folder;
-  const auto bytes = seam::stages::jpeg_of(Image(20, 40, 3));
+  const test::TemporaryFolder folder;
+  const auto bytes = jpeg_of(Image(20, 40, 3));
   const auto tar = folder.write(
       "t.tar", tars::member("a.jpg", std::string(bytes.begin(), bytes.end())) + tars::end);
   folder.write("a.jpg", "another image");
   EXPECT_EQ(file_of(origin(tar, "a.jpg"), ""), tar / "a.jpg");
-  EXPECT_EQ(seam::stages::read_thumbnail(tar / "a.jpg", 100).width(), 40);
-  EXPECT_REFUSED((void)seam::stages::read_thumbnail(tar / "b.jpg", 100), seam::Fault::data,
-                 "has no member 'b.jpg'");
-  EXPECT_REFUSED((void)file_of(origin("pipe:cat t.tar", "a.jpg"), ""), seam::Fault::data,
+  EXPECT_EQ(read_thumbnail(tar / "a.jpg", 100).width(), 40);
+  EXPECT_REFUSED((void)read_thumbnail(tar / "b.jpg", 100), Fault::data, "has no member 'b.jpg'");
+  EXPECT_REFUSED((void)file_of(origin("pipe:cat t.tar", "a.jpg"), ""), Fault::data,
                  "output of a command");
 }
 
 TEST(Thumbnail, KeepsTheProportions) {
   const Image wide(20, 400, 3);
-  EXPECT_EQ(seam::stages::thumbnail_of(wide, 100).width(), 100);
-  EXPECT_EQ(seam::stages::thumbnail_of(wide, 100).height(), 5);
-  EXPECT_EQ(seam::stages::thumbnail_of(wide, 400), wide);
-  EXPECT_EQ(seam::stages::thumbnail_of(Image(1, 1000, 3), 16).height(), 1);
+  EXPECT_EQ(thumbnail_of(wide, 100).width(), 100);
+  EXPECT_EQ(thumbnail_of(wide, 100).height(), 5);
+  EXPECT_EQ(thumbnail_of(wide, 400), wide);
+  EXPECT_EQ(thumbnail_of(Image(1, 1000, 3), 16).height(), 1);
 }
 
 TEST(Jpeg, KeepsTheColours) {
   Image image(16, 16, 3);
   for (std::size_t i = 0; i < image.bytes(); ++i) image.data()[i] = i % 3 == 0 ? 220 : 10;
-  const Image back = seam::stages::decode_image(seam::stages::jpeg_of(image), "x");
+  const Image back = decode_image(jpeg_of(image), "x");
   EXPECT_NEAR(back.data()[0], 220, 6);
   EXPECT_NEAR(back.data()[2], 10, 6);
 }
 
-}  // namespace contact_sheet_test
+}  // namespace seam::stages::contact_sheet_test

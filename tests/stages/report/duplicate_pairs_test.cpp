@@ -8,14 +8,7 @@
 #include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
 
-namespace duplicate_pairs_test {
-
-using seam::Image;
-using seam::stages::difference_hash;
-using seam::stages::difference_of;
-using seam::stages::hash_of;
-using seam::stages::pixels_hash;
-using seam::stages::small_picture;
+namespace seam::stages::duplicate_pairs_test {
 
 using Level = std::function<int(int y, int x)>;
 
@@ -106,8 +99,8 @@ TEST(SmallPicture, HasThreeChannelsWhateverThePictureHas) {
 }
 
 TEST(SmallPicture, DiffersByTheRootOfTheMeanSquare) {
-  seam::stages::SmallPicture a{};
-  seam::stages::SmallPicture b{};
+  SmallPicture a{};
+  SmallPicture b{};
   EXPECT_EQ(difference_of(a, b), 0);
   b.fill(255);
   EXPECT_EQ(difference_of(a, b), 255);
@@ -118,7 +111,7 @@ TEST(SmallPicture, DiffersByTheRootOfTheMeanSquare) {
 }
 
 TEST(HashOf, RefusesAnEmptyImage) {
-  EXPECT_REFUSED(static_cast<void>(hash_of(Image())), seam::Fault::data, "the image has no pixels");
+  EXPECT_REFUSED(static_cast<void>(hash_of(Image())), Fault::data, "the image has no pixels");
 }
 
 TEST(HashOf, WorksOnPicturesSmallerThanItsOwn) {
@@ -126,4 +119,4 @@ TEST(HashOf, WorksOnPicturesSmallerThanItsOwn) {
   EXPECT_EQ(hash, hash_of(picture(2, 3, 3, wave)));
 }
 
-}  // namespace duplicate_pairs_test
+}  // namespace seam::stages::duplicate_pairs_test

@@ -1,7 +1,6 @@
 #include "stages/report/duplicates.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <bit>
 #include <fstream>
@@ -17,17 +16,8 @@
 #include "stages/report/contact_sheet.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace duplicates_test {
+namespace seam::stages::duplicates_test {
 
-namespace field = seam::field;
-using seam::Image;
-using seam::Packet;
-using seam::stages::difference_of;
-using seam::stages::DuplicatePictures;
-using seam::stages::DuplicateRule;
-using seam::stages::Duplicates;
-using seam::stages::find_duplicates;
-using seam::stages::HashedFlow;
 using seam::testing::Harness;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -41,7 +31,7 @@ Image picture(std::uint64_t seed, int brighter = 0) {
   constexpr int side = 36;
   constexpr int block = 4;
   Image image(side, side, 3);
-  seam::Random random(seed, 0);
+  Random random(seed, 0);
   std::vector<int> levels;
   for (int i = 0; i < side / block * (side / block) * 3; ++i) {
     levels.push_back(static_cast<int>(random.index(200)));
@@ -67,9 +57,9 @@ Packet packet(const std::string& name, const std::string& item, const Image& ima
 }
 
 /// Writes a picture as a JPEG file.
-std::filesystem::path write(const seam::test::TemporaryFolder& folder, const std::string& name,
+std::filesystem::path write(const test::TemporaryFolder& folder, const std::string& name,
                             const Image& image) {
-  const auto bytes = seam::stages::jpeg_of(image);
+  const auto bytes = jpeg_of(image);
   return folder.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
@@ -77,7 +67,7 @@ const auto conformance = seam::testing::conformance<DuplicatePictures>({
     .parameters = {{"within", true}},
     .packets =
         [](Harness&) {
-          static const seam::test::TemporaryFolder folder;
+          static const test::TemporaryFolder folder;
           static const auto a = write(folder, "a.jpg", picture(1));
           static const auto b = write(folder, "b.jpg", picture(1));
           return std::vector{packet("a.jpg", "shirt", picture(1), a),
@@ -97,7 +87,7 @@ class DuplicatesTest : public ::testing::Test {
   [[nodiscard]] std::vector<std::string> warnings() const {
     std::vector<std::string> texts;
     for (const auto& line : harness_.log()) {
-      if (line.level == seam::LogLevel::warning) texts.push_back(line.text);
+      if (line.level == LogLevel::warning) texts.push_back(line.text);
     }
     return texts;
   }
@@ -153,14 +143,14 @@ TEST_F(DuplicatesTest, RefusesIdenticalPicturesIfAskedTo) {
   EXPECT_THAT(harness_.errors(), IsEmpty());
   flow("gallery", {packet("g.jpg", "shirt", picture(1))});
   ASSERT_THAT(harness_.errors(), SizeIs(1));
-  EXPECT_EQ(harness_.errors().front().fault(), seam::Fault::data);
+  EXPECT_EQ(harness_.errors().front().fault(), Fault::data);
   EXPECT_THAT(harness_.errors().front().what(),
               AllOf(HasSubstr("(g.jpg)"), HasSubstr("(a.jpg)"), HasSubstr("keep each image")));
   EXPECT_THAT(harness_.reports(), SizeIs(2)) << "of both comparisons";
 }
 
 TEST_F(DuplicatesTest, TellsFilesFromCopiesAndItemsApart) {
-  const seam::test::TemporaryFolder folder;
+  const test::TemporaryFolder folder;
   const auto file = folder.write("a.jpg", "not read");
   const auto copy = folder.write("copies/a.jpg", "not read");
   flow("training", {packet("a.jpg", "shirt", picture(1), file)});
@@ -203,7 +193,7 @@ TEST_F(DuplicatesTest, AFlowThatRunsAgainReplacesWhatItHad) {
 
 TEST_F(DuplicatesTest, AResumedRunKnowsTheFlowsBefore) {
   flow("training", {packet("a.jpg", "x", picture(1)), packet("b.jpg", "x", picture(2))});
-  const seam::Archive saved = harness_.runner().save();
+  const Archive saved = harness_.runner().save();
   const std::vector<Packet> queries{packet("c.jpg", "x", picture(2)),
                                     packet("d.jpg", "x", picture(1, 2))};
   flow("queries", queries);
@@ -218,9 +208,9 @@ TEST_F(DuplicatesTest, AResumedRunKnowsTheFlowsBefore) {
   EXPECT_EQ(resumed.reports().back().text, harness_.reports().back().text);
 
   const std::string text = saved.text("flows");
-  seam::Archive damaged;
+  Archive damaged;
   damaged.put("flows", std::string_view(text).substr(0, text.size() / 2));
-  EXPECT_REFUSED(resumed.runner().load(damaged), seam::Fault::data, "the saved images are damaged");
+  EXPECT_REFUSED(resumed.runner().load(damaged), Fault::data, "the saved images are damaged");
 }
 
 TEST_F(DuplicatesTest, RefusesAFlowWithoutPictures) {
@@ -242,7 +232,7 @@ TEST_F(DuplicatesTest, ListsTheNearestPairsOnly) {
 }
 
 TEST_F(DuplicatesTest, DrawsPairsSideBySide) {
-  const seam::test::TemporaryFolder run;
+  const test::TemporaryFolder run;
   const auto file = write(run, "a.jpg", picture(1));
   harness_.run_directory(run.path()).set("size", 64);
   flow("training", {packet("a.jpg", "x", picture(1), file)});
@@ -265,10 +255,10 @@ TEST_F(DuplicatesTest, DrawsPairsSideBySide) {
 
 HashedFlow hashed(const std::string& name, int count, std::uint64_t seed) {
   HashedFlow flow{name, {}};
-  seam::Random random(seed, 1);
+  Random random(seed, 1);
   for (int i = 0; i < count; ++i) {
     const Image image = picture(random.index(12), static_cast<int>(random.index(6)));
-    flow.pictures.push_back({seam::stages::hash_of(image), {}, {}, {}});
+    flow.pictures.push_back({hash_of(image), {}, {}, {}});
   }
   return flow;
 }
@@ -334,7 +324,7 @@ TEST(FindDuplicates, KeepsTheNearestPairsWhateverTheirNumber) {
 TEST(FindDuplicates, StopsWhenAskedTo) {
   const HashedFlow flow = hashed("flow", 3, 1);
   EXPECT_REFUSED(static_cast<void>(find_duplicates(flow, {&flow}, {4, 4, 1}, [] { return true; })),
-                 seam::Fault::cancelled, "stopped while images were compared");
+                 Fault::cancelled, "stopped while images were compared");
 }
 
-}  // namespace duplicates_test
+}  // namespace seam::stages::duplicates_test

@@ -1,7 +1,6 @@
 #include "stages/report/neighbours.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fstream>
 #include <memory>
@@ -15,20 +14,12 @@
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace report_neighbours_test {
+namespace seam::stages::report_neighbours_test {
 
-using seam::Packet;
-using seam::Random;
-using seam::retrieval::Rankings;
-using seam::stages::AskedQuery;
-using seam::stages::choose_queries;
-using seam::stages::DrawnNeighbours;
-using seam::stages::Index;
-using seam::stages::QueryGroup;
-using seam::stages::Search;
-using seam::stages::retrieval_test::batch;
-using seam::stages::retrieval_test::found_by;
-using seam::stages::retrieval_test::refer_to;
+using retrieval::Rankings;
+using retrieval_test::batch;
+using retrieval_test::found_by;
+using retrieval_test::refer_to;
 using seam::testing::Harness;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -54,18 +45,17 @@ std::vector<Packet> found(Harness& gallery) {
   return search.take_outputs();
 }
 
-void draw_pictures(const seam::test::TemporaryFolder& folder,
-                   const std::vector<std::string>& names) {
-  seam::Image image(40, 20, 3);
+void draw_pictures(const test::TemporaryFolder& folder, const std::vector<std::string>& names) {
+  Image image(40, 20, 3);
   std::fill_n(image.data(), image.bytes(), std::uint8_t{128});
-  const auto bytes = seam::stages::jpeg_of(image);
+  const auto bytes = jpeg_of(image);
   for (const std::string& name : names) {
     folder.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
 }
 
 std::string pictures_of_the_suite() {
-  static const seam::test::TemporaryFolder folder;
+  static const test::TemporaryFolder folder;
   draw_pictures(folder, {"shirt", "skirt", "dress"});
   return folder.path().string();
 }
@@ -94,8 +84,8 @@ class DrawnNeighboursTest : public ::testing::Test {
     return Json::parse(stream);
   }
 
-  seam::test::TemporaryFolder run_;
-  seam::test::TemporaryFolder pictures_;
+  test::TemporaryFolder run_;
+  test::TemporaryFolder pictures_;
   std::shared_ptr<Harness> gallery_ = gathered();
   Harness harness_{"nearest", std::make_unique<DrawnNeighbours>()};
 };
@@ -129,8 +119,7 @@ TEST_F(DrawnNeighboursTest, ASheetHasARowPerQuery) {
   harness_.set("best", 1).set("worst", 1).set("per_category", 0).set("size", 32);
   harness_.epoch(3).push_all(found(*gallery_)).finish();
   EXPECT_EQ(drawn().at("sheet"), "epoch-0003/sheet.jpg");
-  const seam::Image sheet =
-      seam::stages::read_thumbnail(run_.path() / "pictures/nearest/epoch-0003/sheet.jpg", 10'000);
+  const Image sheet = read_thumbnail(run_.path() / "pictures/nearest/epoch-0003/sheet.jpg", 10'000);
   EXPECT_EQ(sheet.width(), 3 * (32 + 8));
   EXPECT_EQ(sheet.height(), 2 * (32 + 8 + 26));
 }
@@ -150,9 +139,9 @@ TEST_F(DrawnNeighboursTest, QueriesSearchedInDifferentWaysAreRefused) {
   harness_.push_all(found(*gallery_));
   harness_.push_all(found_by("exact/rerank=k-reciprocal(2,1,0.3)-of-3", found(*gallery_)));
   std::vector<Packet> by_cosine = found(*gallery_);
-  Rankings rankings = by_cosine.at(0).get(seam::field::rankings);
-  rankings.by_mask.front().metric = seam::retrieval::Metric::cosine;
-  by_cosine.at(0).set(seam::field::rankings, rankings);
+  Rankings rankings = by_cosine.at(0).get(field::rankings);
+  rankings.by_mask.front().metric = retrieval::Metric::cosine;
+  by_cosine.at(0).set(field::rankings, rankings);
   harness_.push_all(std::move(by_cosine));
   ASSERT_EQ(harness_.errors().size(), 2U);
   EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("searched in different ways"));
@@ -185,7 +174,7 @@ TEST_F(DrawnNeighboursTest, AFlowWithoutQueriesIsAnError) {
 TEST_F(DrawnNeighboursTest, NeedsAFolder) {
   Harness homeless("nearest", std::make_unique<DrawnNeighbours>());
   refer_to(homeless, *gallery_);
-  EXPECT_REFUSED(homeless.open(), seam::Fault::configuration, "the run has no run folder");
+  EXPECT_REFUSED(homeless.open(), Fault::configuration, "the run has no run folder");
 }
 
 AskedQuery query(std::int64_t first_right, float distance, std::int64_t category = 0) {
@@ -197,8 +186,7 @@ AskedQuery query(std::int64_t first_right, float distance, std::int64_t category
   return query;
 }
 
-std::vector<QueryGroup> chosen(const std::vector<AskedQuery>& queries,
-                               const seam::stages::QueryChoice& choice) {
+std::vector<QueryGroup> chosen(const std::vector<AskedQuery>& queries, const QueryChoice& choice) {
   return choose_queries(queries, choice, Random(7, 1));
 }
 
@@ -241,4 +229,4 @@ TEST(ChooseQueries, WithoutCategoriesThereIsOneSample) {
   EXPECT_THAT(groups[0].queries, SizeIs(5));
 }
 
-}  // namespace report_neighbours_test
+}  // namespace seam::stages::report_neighbours_test

@@ -1,7 +1,6 @@
 #include "stages/report/pictures.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
@@ -19,13 +18,8 @@
 #include "stages/report/contact_sheet.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace pictures_test {
+namespace seam::stages::pictures_test {
 
-namespace field = seam::field;
-using seam::Packet;
-using seam::Role;
-using seam::stages::FedPictures;
-using seam::stages::sheet_columns;
 using seam::testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -60,7 +54,7 @@ class FedPicturesTest : public ::testing::Test {
     return Json::parse(stream);
   }
 
-  seam::test::TemporaryFolder run_;
+  test::TemporaryFolder run_;
   Harness harness_{"fed", std::make_unique<FedPictures>()};
 };
 
@@ -112,7 +106,7 @@ TEST_F(FedPicturesTest, SaysThatValuesAreCutOff) {
 
 TEST_F(FedPicturesTest, RefusesWrongNumbersOfChannels) {
   harness_.set("mean", std::vector<double>{0.5});
-  EXPECT_REFUSED(harness_.open(), seam::Fault::configuration, "parameter 'mean' has 1 numbers");
+  EXPECT_REFUSED(harness_.open(), Fault::configuration, "parameter 'mean' has 1 numbers");
 }
 
 TEST(PictureOf, UndoesTheNormalisation) {
@@ -121,15 +115,14 @@ TEST(PictureOf, UndoesTheNormalisation) {
   const auto deviation = tensor({0.5F, 0.25F, 2.F}).view({3, 1, 1});
   const auto pixel = tensor({0.F, 0.5F, 1.F}).view({1, 3, 1, 1});
   std::int64_t clipped = 0;
-  const auto image =
-      seam::stages::picture_of((pixel - mean) / deviation, 0, mean, deviation, clipped);
+  const auto image = picture_of((pixel - mean) / deviation, 0, mean, deviation, clipped);
   EXPECT_EQ(image.data()[0], 0);
   EXPECT_EQ(image.data()[1], 128);
   EXPECT_EQ(image.data()[2], 255);
   EXPECT_EQ(clipped, 0);
   const auto odd = tensor({NAN, 1.5F, -1.F}).view({1, 3, 1, 1});
   const auto one = torch::ones({3, 1, 1});
-  const auto cut = seam::stages::picture_of(odd, 0, one * 0, one, clipped);
+  const auto cut = picture_of(odd, 0, one * 0, one, clipped);
   EXPECT_EQ(clipped, 3);
   EXPECT_EQ(cut.data()[0], 0);
   EXPECT_EQ(cut.data()[1], 255);
@@ -143,9 +136,9 @@ TEST(SheetColumns, KeepGroupsTogether) {
 }
 
 TEST(ContactSheet, HasRoomForAll) {
-  std::vector<seam::stages::SheetCell> cells(5);
+  std::vector<SheetCell> cells(5);
   for (auto& cell : cells) {
-    cell.image = seam::Image(4, 8, 3);
+    cell.image = Image(4, 8, 3);
     std::fill_n(cell.image.data(), cell.image.bytes(), std::uint8_t{0});
     cell.text = {"7 anchor", "an item with a very long name, ü"};
   }
@@ -153,7 +146,7 @@ TEST(ContactSheet, HasRoomForAll) {
   for (int y = 0; y < 4; ++y) {
     for (int x = 0; x < 8; ++x) cells[4].image.data()[(y * 8 + x) * 3 + (x < 4 ? 0 : 2)] = 255;
   }
-  const seam::Image sheet = seam::stages::contact_sheet(cells, 2, 64);
+  const Image sheet = contact_sheet(cells, 2, 64);
   EXPECT_EQ(sheet.width(), 2 * (64 + 8));
   EXPECT_EQ(sheet.height(), 3 * (64 + 8 + 26));
   const auto pixel = [&sheet](int x, int y) {
@@ -173,16 +166,16 @@ TEST(ContactSheet, HasRoomForAll) {
 }
 
 TEST(ContactSheet, LargePicturesAreAveraged) {
-  std::vector<seam::stages::SheetCell> cells(1);
-  cells[0].image = seam::Image(128, 128, 3);
+  std::vector<SheetCell> cells(1);
+  cells[0].image = Image(128, 128, 3);
   for (int y = 0; y < 128; ++y) {
     for (int x = 0; x < 128; ++x) {
       std::fill_n(cells[0].image.data() + (y * 128 + x) * 3, 3,
                   static_cast<std::uint8_t>((x + y) % 2 * 200));
     }
   }
-  const seam::Image sheet = seam::stages::contact_sheet(cells, 1, 64);
+  const Image sheet = contact_sheet(cells, 1, 64);
   EXPECT_EQ(sheet.data()[(36 * sheet.width() + 36) * 3], 100) << "a chequerboard becomes grey";
 }
 
-}  // namespace pictures_test
+}  // namespace seam::stages::pictures_test

@@ -8,7 +8,6 @@
 ///     threads, tiles, NaN, zero vectors       exact_search_test.cpp, training_test.cpp
 ///     leaky masks, counts, sizes              recall_report_test.cpp, retrieval_stages_test.cpp
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
@@ -21,13 +20,11 @@
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/stages/retrieval/oml_golden.hpp"
 
-namespace acceptance_test {
+namespace seam::stages::acceptance_test {
 
-using seam::Packet;
-using seam::Tensor;
-using seam::stages::retrieval_test::batch;
-using seam::stages::retrieval_test::Retrieval;
-using seam::stages::retrieval_test::Texts;
+using retrieval_test::batch;
+using retrieval_test::Retrieval;
+using retrieval_test::Texts;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -42,7 +39,7 @@ Tensor rows_of(const std::vector<double>& values, std::int64_t dimensions) {
 }
 
 /// The stages have their parameters.
-void evaluate(Retrieval& stages, const seam::test::AccuracyGolden& data) {
+void evaluate(Retrieval& stages, const test::AccuracyGolden& data) {
   const Texts queries = named(data.query_items);
   const Tensor query = rows_of(data.queries, data.dimensions);
   stages.index
@@ -54,16 +51,16 @@ void evaluate(Retrieval& stages, const seam::test::AccuracyGolden& data) {
 }
 
 TEST(Acceptance, AgreesWithOpenMetricLearning) {
-  ASSERT_EQ(seam::test::oml_golden.size(), seam::test::accuracy_golden.size());
-  for (std::size_t i = 0; i < seam::test::oml_golden.size(); ++i) {
-    const seam::test::AccuracyGolden& data = seam::test::accuracy_golden[i];
+  ASSERT_EQ(test::oml_golden.size(), test::accuracy_golden.size());
+  for (std::size_t i = 0; i < test::oml_golden.size(); ++i) {
+    const test::AccuracyGolden& data = test::accuracy_golden[i];
     Retrieval stages;
     const bool one_list = data.gallery_items.empty();
     stages.search.set("k", 10).set("exclude_self", one_list);
     stages.recall.set("k", std::vector<std::int64_t>{1, 3, 10}).set("ranking_metrics", true);
     evaluate(stages, data);
     ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
-    for (const seam::test::OmlGolden& golden : seam::test::oml_golden[i]) {
+    for (const test::OmlGolden& golden : test::oml_golden[i]) {
       const std::string at = "@" + std::to_string(golden.k);
       EXPECT_NEAR(stages.recall.metric("none.r" + at), golden.cmc, 1e-6);
       EXPECT_NEAR(stages.recall.metric("none.precision_capped" + at), golden.precision, 1e-6);
@@ -73,7 +70,7 @@ TEST(Acceptance, AgreesWithOpenMetricLearning) {
 }
 
 TEST(Acceptance, AgreesWithPytorchMetricLearning) {
-  for (const seam::test::AccuracyGolden& golden : seam::test::accuracy_golden) {
+  for (const test::AccuracyGolden& golden : test::accuracy_golden) {
     Retrieval stages;
     const bool one_list = golden.gallery_items.empty();
     const auto size = static_cast<std::int64_t>(one_list ? golden.query_items.size()
@@ -109,9 +106,7 @@ Evaluated evaluated_in_order(const std::vector<std::int64_t>& order) {
   const auto count = static_cast<std::int64_t>(order.size());
   const Tensor gallery = torch::randn({count, 4}).round() + 8;  // with ties
   const Tensor queries = torch::randn({20, 4}).round() + 8;
-  Retrieval stages;
-  stages.search.set("k", 10);
-  stages.recall.set("k", std::vector<std::int64_t>{1, 5, 10});
+  Retrieval stages({1, 5, 10});
   for (const std::int64_t image : order) {
     stages.index.push(
         batch(image, {"item" + std::to_string(image % 7)}, gallery[image].view({1, 4})));
@@ -151,9 +146,7 @@ TEST(Acceptance, IntervalsAndChanceStandInTheReport) {
 
 TEST(Acceptance, ACollapsedModelScoresChance) {
   // All embeddings equal; each item's images are spread over the gallery's order.
-  Retrieval stages;
-  stages.search.set("k", 10);
-  stages.recall.set("k", std::vector<std::int64_t>{1, 10});
+  Retrieval stages({1, 10});
   Texts items;
   for (int i = 0; i < 300; ++i) items.push_back("item" + std::to_string(i * 7 % 100));
   stages.index.push(batch(0, items, torch::ones({300, 8}))).finish();
@@ -167,8 +160,8 @@ TEST(Acceptance, ACollapsedModelScoresChance) {
 /// Images of two categories: a a b are of 0, b c c c of 1.
 Packet of_two_categories() {
   Packet packet = batch(0, {"a", "a", "b", "b", "c", "c", "c"}, torch::rand({7, 4}) + 1);
-  packet.set(seam::field::categories, std::vector<std::int64_t>{0, 0, 0, 1, 1, 1, 1});
-  packet.set(seam::field::capsules, torch::rand({7, 2, 2}) + 1);
+  packet.set(field::categories, std::vector<std::int64_t>{0, 0, 0, 1, 1, 1, 1});
+  packet.set(field::capsules, torch::rand({7, 2, 2}) + 1);
   return packet;
 }
 
@@ -195,17 +188,17 @@ TEST(Acceptance, ChanceUnderTheTrueCategoryIsThatOfItsImages) {
 }
 
 TEST(Acceptance, CategoriesAreCountedWhereEachImageHasOne) {
-  using seam::retrieval::GalleryRow;
+  using retrieval::GalleryRow;
   const std::vector<std::int64_t> items{0, 1, 0};
   const std::vector<GalleryRow> rows{{0, "a", 3, {}}, {1, "b", 3, {}}, {2, "a", 5, {}}};
-  const seam::stages::CategoryCounts counts(rows, items);
+  const CategoryCounts counts(rows, items);
   EXPECT_TRUE(counts.known());
   EXPECT_EQ(counts.images(3), 2);
   EXPECT_EQ(counts.images(3, 0), 1);
   EXPECT_EQ(counts.images(4), 0);
   EXPECT_EQ(counts.images(5, 1), 0);
   const std::vector<GalleryRow> unknown{{0, "a", 3, {}}, {1, "b", -1, {}}, {2, "a", 5, {}}};
-  EXPECT_FALSE(seam::stages::CategoryCounts(unknown, items).known());
+  EXPECT_FALSE(CategoryCounts(unknown, items).known());
 }
 
 TEST(Acceptance, MetricsOfRanksHaveErrorsByItem) {
@@ -219,12 +212,10 @@ TEST(Acceptance, MetricsOfRanksHaveErrorsByItem) {
     EXPECT_GE(result.metrics.at(metric + ".interval_high").back(), mean) << metric;
   }
   // MRR@1 equals recall@1.
-  Retrieval stages;
-  stages.search.set("k", 1);
-  stages.recall.set("k", 1);
+  Retrieval stages({1});
   stages.index.push(of_two_categories()).finish();
   Packet queries = of_two_categories();
-  queries.set(seam::field::items, Texts{"a", "b", "b", "c", "c", "a", "c"});
+  queries.set(field::items, Texts{"a", "b", "b", "c", "c", "a", "c"});
   stages.evaluate({queries});
   for (const char* end : {"", ".standard_error", ".interval_low", ".interval_high"}) {
     EXPECT_DOUBLE_EQ(stages.recall.metric(std::string("none.mrr@1") + end),
@@ -233,4 +224,4 @@ TEST(Acceptance, MetricsOfRanksHaveErrorsByItem) {
   }
 }
 
-}  // namespace acceptance_test
+}  // namespace seam::stages::acceptance_test

@@ -63,6 +63,11 @@ class Retrieval {
       : index("gallery", std::move(gallery)) {
     refer_to(search, index);
   }
+  /// Evaluates at each of `k`, and searches the last of them, which is the largest.
+  explicit Retrieval(const std::vector<std::int64_t>& k) : Retrieval() {
+    search.set("k", k.back());
+    recall.set("k", k);
+  }
 
   void masks(const Texts& masks) {
     index.set("masks", masks);

@@ -5,10 +5,7 @@
 #include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
 
-namespace compared_batch_test {
-
-using seam::stages::Mask;
-using seam::stages::masked_embedding;
+namespace seam::stages::compared_batch_test {
 
 TEST(MaskedEmbedding, KeepsTheCapsuleOfTheCategoryInItsPlace) {
   const torch::Tensor capsules = torch::arange(1, 13, torch::kFloat32).view({2, 3, 2});
@@ -20,12 +17,12 @@ TEST(MaskedEmbedding, KeepsTheCapsuleOfTheCategoryInItsPlace) {
 TEST(MaskedEmbedding, RefusesCategoriesWithoutACapsule) {
   const torch::Tensor capsules = torch::ones({1, 3, 2});
   EXPECT_REFUSED(static_cast<void>(masked_embedding(capsules, torch::tensor({3}, torch::kInt64))),
-                 seam::Fault::data, "row 0 of a batch has category 3");
+                 Fault::data, "row 0 of a batch has category 3");
   EXPECT_REFUSED(static_cast<void>(masked_embedding(capsules, torch::tensor({-1}, torch::kInt64))),
-                 seam::Fault::data, "row 0 of a batch has category -1");
+                 Fault::data, "row 0 of a batch has category -1");
   EXPECT_REFUSED(
       static_cast<void>(masked_embedding(capsules, torch::tensor({0, 1}, torch::kInt64))),
-      seam::Fault::internal, "masking needs capsules [N,K,D] and categories i64[N]");
+      Fault::internal, "masking needs capsules [N,K,D] and categories i64[N]");
 }
 
 TEST(Mask, OnlyTheTrueCategoryReadsLabels) {
@@ -34,4 +31,4 @@ TEST(Mask, OnlyTheTrueCategoryReadsLabels) {
   EXPECT_TRUE(reads_labels(Mask::ground_truth));
 }
 
-}  // namespace compared_batch_test
+}  // namespace seam::stages::compared_batch_test

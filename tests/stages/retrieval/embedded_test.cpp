@@ -1,7 +1,6 @@
 #include "stages/retrieval/embedded.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstring>
 #include <memory>
@@ -14,8 +13,7 @@
 
 #include "tests/temporary_folder.hpp"
 
-namespace seam::stages {
-namespace embedded_test {
+namespace seam::stages::embedded_test {
 
 namespace fs = std::filesystem;
 using seam::testing::Harness;
@@ -182,5 +180,4 @@ TEST_F(EmbeddedTest, RefusesPartsThatAreNotCompleteOrNotAlike) {
   EXPECT_REFUSED(serve(), Fault::data, "part-00001-of-00003' was made with another pipeline");
 }
 
-}  // namespace embedded_test
-}  // namespace seam::stages
+}  // namespace seam::stages::embedded_test

@@ -1,12 +1,10 @@
 /// Vectors that are hard to rank, against all pairs sorted: ties, differences in the last bit,
 /// duplicates, subnormal and huge numbers, zeros; from one neighbour to more than exist.
 #include <ATen/Parallel.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -14,15 +12,10 @@
 
 #include "tests/stages/retrieval/slow_search.hpp"
 
-namespace exact_search_hard_cases_test {
+namespace seam::stages::exact_search_hard_cases_test {
 
-using seam::stages::ExactIndex;
-using seam::stages::Metric;
-using seam::stages::Neighbours;
-using seam::stages::Products;
-using seam::stages::SearchOptions;
-using seam::stages::retrieval_test::random_vectors;
-using seam::stages::retrieval_test::slow_search;
+using retrieval_test::random_vectors;
+using retrieval_test::slow_search;
 
 constexpr std::int64_t gallery_size = 800;
 constexpr std::int64_t dimensions = 40;
@@ -167,4 +160,4 @@ TEST(ExactSearch, RanksMoreThanCanBePending) {
   }
 }
 
-}  // namespace exact_search_hard_cases_test
+}  // namespace seam::stages::exact_search_hard_cases_test

@@ -2,7 +2,6 @@
 
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,14 +15,10 @@
 #include "stages/retrieval/search_kernels.hpp"
 #include "tests/stages/retrieval/slow_search.hpp"
 
-namespace exact_search_test {
+namespace seam::stages::exact_search_test {
 
-using seam::stages::ExactIndex;
-using seam::stages::Metric;
-using seam::stages::Neighbours;
-using seam::stages::SearchOptions;
-using seam::stages::retrieval_test::random_vectors;
-using seam::stages::retrieval_test::slow_search;
+using retrieval_test::random_vectors;
+using retrieval_test::slow_search;
 using ::testing::Each;
 using ::testing::ElementsAre;
 
@@ -50,7 +45,7 @@ std::vector<Case> cases() {
   const auto masked = [](std::int64_t count, std::uint64_t seed) {
     torch::Tensor capsules = random_vectors(count * 7, 16, seed).view({count, 7, 16});
     capsules = capsules / capsules.norm(2, 2, true);
-    return seam::stages::masked_embedding(capsules, torch::randint(7, {count}, torch::kInt64));
+    return masked_embedding(capsules, torch::randint(7, {count}, torch::kInt64));
   };
   all.push_back({"masked", masked(29, 7), masked(1200, 8), Metric::cosine});
   return all;
@@ -94,8 +89,7 @@ TEST(ExactSearch, FindsOnlyWhatIsFartherThanABound) {
         if (place == 0) bounds.front() = -1;
         options.farther_than = bounds;
         const Neighbours expected = slow_search(c.queries, c.gallery, c.metric, options);
-        for (const seam::stages::Products products :
-             {seam::stages::Products::float32, seam::stages::Products::bfloat16}) {
+        for (const Products products : {Products::float32, Products::bfloat16}) {
           options.products = products;
           const Neighbours found = index.search(c.queries, options);
           EXPECT_EQ(found.rows, expected.rows) << c.name << ", k = " << k << ", place " << place;
@@ -193,20 +187,20 @@ std::vector<Case> cases_for_rounding() {
 }
 
 TEST(ExactSearch, WhatVectorsAreMultipliedInChangesNothing) {
-  if (!seam::stages::multiplies_bfloat16()) GTEST_SKIP() << "no instructions for bfloat16";
+  if (!multiplies_bfloat16()) GTEST_SKIP() << "no instructions for bfloat16";
   for (const Case& c : cases_for_rounding()) {
     const ExactIndex index(c.gallery, c.metric);
     for (const std::int64_t k : {1, 50, 1190}) {
       SearchOptions options;
       options.k = k;
-      options.products = seam::stages::Products::float32;
+      options.products = Products::float32;
       const Neighbours expected = index.search(c.queries, options);
       for (const std::int64_t gallery_tile : {100, 1024}) {
         options.gallery_tile = gallery_tile;
-        options.products = seam::stages::Products::bfloat16;
+        options.products = Products::bfloat16;
         EXPECT_EQ(index.search(c.queries, options), expected)
             << c.name << ", k = " << k << ", " << gallery_tile << " in a tile";
-        options.products = seam::stages::Products::fastest;
+        options.products = Products::fastest;
         EXPECT_EQ(index.search(c.queries, options), expected) << c.name << ", k = " << k;
       }
     }
@@ -231,7 +225,7 @@ TEST(RoundedVectors, HoldNoSubnormalNumbersAndKnowHowFarTheyMoved) {
   const torch::Tensor vectors = torch::tensor({{1.0F, 1.0F + 1.0F / 512, 0.0F, -2.0F},
                                                {1e-39F, -1e-39F, 0.0F, 0.0F},
                                                {0.0F, 0.0F, 0.0F, 0.0F}});
-  const seam::stages::RoundedVectors rounded = seam::stages::round_to_bfloat16(vectors);
+  const RoundedVectors rounded = round_to_bfloat16(vectors);
   EXPECT_TRUE(
       rounded.vectors.to(torch::kFloat32)
           .equal(torch::tensor(
@@ -273,8 +267,8 @@ TEST(ExactSearch, MaskedEmbeddingsOfDifferentCategoriesAreAtDistanceTwoExactly) 
   torch::Tensor capsules = random_vectors(40 * 3, 16, 1).view({40, 3, 16});
   capsules = capsules / capsules.norm(2, 2, true);
   const torch::Tensor first = torch::zeros({40}, torch::kInt64);
-  const torch::Tensor gallery = seam::stages::masked_embedding(capsules, first + 1);
-  const torch::Tensor queries = seam::stages::masked_embedding(capsules, first);
+  const torch::Tensor gallery = masked_embedding(capsules, first + 1);
+  const torch::Tensor queries = masked_embedding(capsules, first);
   SearchOptions options;
   options.k = 4;
   const Neighbours found = ExactIndex(gallery, Metric::cosine).search(queries, options);
@@ -322,7 +316,6 @@ TEST(ExactSearch, ZeroAndTinyVectorsAreComparedBySquaredEuclideanDistance) {
 }
 
 TEST(ExactSearch, ManyMoreNeighboursThanTheGalleryHasReserveNothingForThem) {
-  using seam::stages::QuerySearch;
   EXPECT_LE(QuerySearch::bytes(100000, 10), 4096);
   EXPECT_EQ(QuerySearch::bytes(100000, 10), QuerySearch::bytes(10, 10));
   EXPECT_GT(QuerySearch::bytes(100000, 1000000), 1 << 20);
@@ -346,35 +339,34 @@ TEST(ExactSearch, RefusesVectorsThatCannotBeComparedAndNamesTheImage) {
   torch::Tensor vectors = torch::ones({5, 3});
   vectors[3][1] = std::numeric_limits<float>::quiet_NaN();
   const auto index = [&] { ExactIndex(vectors, Metric::cosine, name); };
-  EXPECT_REFUSED(index(), seam::Fault::data,
+  EXPECT_REFUSED(index(), Fault::data,
                  "the embedding of 'image_3.jpg' has elements that are NaN or infinite");
   vectors[3][1] = std::numeric_limits<float>::infinity();
-  EXPECT_REFUSED(index(), seam::Fault::data,
+  EXPECT_REFUSED(index(), Fault::data,
                  "the embedding of 'image_3.jpg' has elements that are NaN or infinite");
   vectors[3].fill_(0);
-  EXPECT_REFUSED(index(), seam::Fault::data,
-                 "the embedding of 'image_3.jpg' is zero (length 0); cosine");
+  EXPECT_REFUSED(index(), Fault::data, "the embedding of 'image_3.jpg' is zero (length 0); cosine");
   const ExactIndex cosine(torch::ones({2, 3}), Metric::cosine);
-  EXPECT_REFUSED(static_cast<void>(cosine.search(vectors, {}, name)), seam::Fault::data,
+  EXPECT_REFUSED(static_cast<void>(cosine.search(vectors, {}, name)), Fault::data,
                  "the embedding of 'image_3.jpg' is zero (length 0); cosine");
   const ExactIndex euclidean(torch::ones({2, 3}), Metric::squared_euclidean);
   vectors[3].fill_(1e20F);
-  EXPECT_REFUSED(static_cast<void>(euclidean.search(vectors, {}, name)), seam::Fault::data,
+  EXPECT_REFUSED(static_cast<void>(euclidean.search(vectors, {}, name)), Fault::data,
                  "the embedding of 'image_3.jpg' is too long");
 }
 
 TEST(ExactSearch, RefusesShapesThatDoNotFit) {
   const ExactIndex index(torch::ones({2, 3}), Metric::squared_euclidean);
-  EXPECT_REFUSED(static_cast<void>(index.search(torch::ones({2, 4}), {})), seam::Fault::data,
+  EXPECT_REFUSED(static_cast<void>(index.search(torch::ones({2, 4}), {})), Fault::data,
                  "the query vectors have 4 dimensions, the gallery's 3")
       << "of two models, not a bug";
-  EXPECT_REFUSED(ExactIndex(torch::ones({2, 3}, torch::kFloat64), Metric::cosine),
-                 seam::Fault::internal, "the gallery vectors must be float32 [N,D]");
-  EXPECT_REFUSED(ExactIndex(torch::ones({6}), Metric::cosine), seam::Fault::internal, "[6]");
+  EXPECT_REFUSED(ExactIndex(torch::ones({2, 3}, torch::kFloat64), Metric::cosine), Fault::internal,
+                 "the gallery vectors must be float32 [N,D]");
+  EXPECT_REFUSED(ExactIndex(torch::ones({6}), Metric::cosine), Fault::internal, "[6]");
   SearchOptions options;
   options.k = 0;
-  EXPECT_REFUSED(static_cast<void>(index.search(torch::ones({2, 3}), options)),
-                 seam::Fault::internal, "the tile sizes of a search must be at least 1");
+  EXPECT_REFUSED(static_cast<void>(index.search(torch::ones({2, 3}), options)), Fault::internal,
+                 "the tile sizes of a search must be at least 1");
 }
 
 TEST(InnerProduct, IsSummedInTheSameOrderForEveryLength) {
@@ -389,8 +381,8 @@ TEST(InnerProduct, IsSummedInTheSameOrderForEveryLength) {
     for (std::size_t half = 8; half > 0; half /= 2) {
       for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
     }
-    EXPECT_EQ(seam::stages::inner_product(a, b, count), lanes[0]) << count;
+    EXPECT_EQ(inner_product(a, b, count), lanes[0]) << count;
   }
 }
 
-}  // namespace exact_search_test
+}  // namespace seam::stages::exact_search_test

@@ -1,9 +1,7 @@
 #include "stages/retrieval/gallery_index.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <limits>
 #include <memory>
 #include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
@@ -11,14 +9,8 @@
 
 #include "stages/retrieval/gallery_items.hpp"
 
-namespace gallery_index_test {
+namespace seam::stages::gallery_index_test {
 
-using seam::stages::GalleryBatch;
-using seam::stages::GalleryIndex;
-using seam::stages::GalleryItems;
-using seam::stages::GatheredRows;
-using seam::stages::Mask;
-using seam::stages::Metric;
 using ::testing::ElementsAre;
 
 GalleryBatch batch_of(const std::vector<std::int64_t>& ids, const std::vector<std::string>& items,
@@ -82,16 +74,16 @@ TEST(GalleryIndex, NothingOfARefusedBatchIsKept) {
   gallery.add(batch_of({1}, {"b"}, torch::ones({1, 3})));
   GalleryBatch batch = batch_of({0, 2}, {"a", "c"}, torch::zeros({2, 3}));
   batch.files = {"one.jpg"};
-  EXPECT_REFUSED(gallery.add(batch), seam::Fault::internal, "has 2 rows and 1 files");
+  EXPECT_REFUSED(gallery.add(batch), Fault::internal, "has 2 rows and 1 files");
   gallery.build();
   EXPECT_TRUE(gallery.vectors(Mask::none).equal(torch::ones({1, 3})));
 }
 
 TEST(GalleryItems, RefusesRowsOutOfOrder) {
-  const std::vector<seam::retrieval::GalleryRow> rows{{4, "a", 0, {}}, {3, "b", 0, {}}};
-  EXPECT_REFUSED(GalleryItems numbered(rows), seam::Fault::internal, "4 comes before 3");
-  const std::vector<seam::retrieval::GalleryRow> twice{{3, "a", 0, {}}, {3, "b", 0, {}}};
-  EXPECT_REFUSED(GalleryItems numbered(twice), seam::Fault::internal,
+  const std::vector<retrieval::GalleryRow> rows{{4, "a", 0, {}}, {3, "b", 0, {}}};
+  EXPECT_REFUSED(GalleryItems numbered(rows), Fault::internal, "4 comes before 3");
+  const std::vector<retrieval::GalleryRow> twice{{3, "a", 0, {}}, {3, "b", 0, {}}};
+  EXPECT_REFUSED(GalleryItems numbered(twice), Fault::internal,
                  "the gallery's rows are not in ascending order of id: 3 comes before 3");
 }
 
@@ -112,7 +104,7 @@ TEST(GalleryIndex, TheMetricIsThatOfTheMaskWhateverTheVectorsAre) {
     gallery.build();
     EXPECT_EQ(gallery.metric(Mask::none), Metric::squared_euclidean);
     EXPECT_EQ(gallery.metric(Mask::predicted), Metric::cosine);
-    seam::retrieval::SearchRequest request;
+    retrieval::SearchRequest request;
     request.mask = Mask::predicted;
     request.k = 1;
     const torch::Tensor query = torch::eye(4).slice(0, 2, 3);
@@ -128,13 +120,13 @@ TEST(GalleryIndex, IsTheSameAfterSavingAndLoading) {
   gallery.add(batch);
   gallery.set_trainings(4);
   gallery.build();
-  seam::Archive archive;
+  Archive archive;
   gallery.save(archive);
 
   GalleryIndex loaded;
   loaded.load(archive);
   EXPECT_EQ(loaded.trainings(), 4);
-  EXPECT_EQ(loaded.input(), (seam::retrieval::InputSize{64, 48}));
+  EXPECT_EQ(loaded.input(), (retrieval::InputSize{64, 48}));
   ASSERT_EQ(loaded.rows().size(), 3);
   for (std::size_t row = 0; row < 3; ++row) {
     EXPECT_EQ(loaded.rows()[row].id, gallery.rows()[row].id);
@@ -143,19 +135,19 @@ TEST(GalleryIndex, IsTheSameAfterSavingAndLoading) {
     EXPECT_EQ(loaded.rows()[row].origin, gallery.rows()[row].origin);
   }
   for (const Mask mask : {Mask::none, Mask::ground_truth}) {
-    seam::retrieval::SearchRequest request;
+    retrieval::SearchRequest request;
     request.mask = mask;
     EXPECT_EQ(loaded.search(torch::ones({1, 3}), request),
               gallery.search(torch::ones({1, 3}), request));
   }
-  seam::retrieval::SearchRequest request;
+  retrieval::SearchRequest request;
   request.mask = Mask::predicted;
-  EXPECT_REFUSED(static_cast<void>(loaded.search(torch::ones({1, 3}), request)),
-                 seam::Fault::internal, "no vectors under mask 'predicted'");
+  EXPECT_REFUSED(static_cast<void>(loaded.search(torch::ones({1, 3}), request)), Fault::internal,
+                 "no vectors under mask 'predicted'");
 }
 
 TEST(GalleryIndex, AnUnbuiltOneIsSavedAsNothing) {
-  seam::Archive archive;
+  Archive archive;
   GalleryIndex().save(archive);
   EXPECT_TRUE(archive.empty());
   GalleryIndex loaded;
@@ -165,16 +157,16 @@ TEST(GalleryIndex, AnUnbuiltOneIsSavedAsNothing) {
 
 TEST(GalleryIndex, RefusesAnEmptyGalleryDoublesAndNaN) {
   GalleryIndex empty;
-  EXPECT_REFUSED(empty.build(), seam::Fault::data, "the gallery is empty");
+  EXPECT_REFUSED(empty.build(), Fault::data, "the gallery is empty");
 
   GalleryIndex doubled;
   doubled.add(batch_of({4, 4}, {"a", "b"}, torch::ones({2, 3})));
-  EXPECT_REFUSED(doubled.build(), seam::Fault::data,
+  EXPECT_REFUSED(doubled.build(), Fault::data,
                  "two gallery images have index 4: list.txt:5 (a) and list.txt:5 (b)");
 
   GalleryIndex damaged;
   damaged.add(batch_of({8, 7}, {"a", "b"}, torch::tensor({{std::nanf(""), 0.F}, {1.F, 0.F}})));
-  EXPECT_REFUSED(damaged.build(), seam::Fault::data,
+  EXPECT_REFUSED(damaged.build(), Fault::data,
                  "the embedding of 'list.txt:9 (a)' has elements that are NaN");
 }
 
@@ -183,29 +175,28 @@ TEST(GalleryIndex, AFailedBuildLeavesNothingToSearch) {
   GalleryBatch batch = batch_of({0}, {"a"}, torch::ones({1, 3}));
   batch.vectors[Mask::predicted] = torch::zeros({1, 3});  // no direction, and compared by cosine
   gallery.add(batch);
-  EXPECT_REFUSED(gallery.build(), seam::Fault::data, "is zero (length 0); cosine");
+  EXPECT_REFUSED(gallery.build(), Fault::data, "is zero (length 0); cosine");
   EXPECT_FALSE(gallery.ready());
 }
 
 TEST(GalleryIndex, RefusesAGalleryOfWhichSomeHaveAnIndex) {
   GalleryIndex gallery;
   gallery.add(batch_of({-1, 4}, {"a", "b"}, torch::ones({2, 3})));
-  EXPECT_REFUSED(gallery.build(), seam::Fault::data, "either all images of a gallery");
+  EXPECT_REFUSED(gallery.build(), Fault::data, "either all images of a gallery");
 }
 
 TEST(GalleryIndex, SaysUnderWhichMaskABatchDoesNotFit) {
   GalleryIndex gallery;
   gallery.add(batch_of({0}, {"a"}, torch::ones({1, 3})));
-  EXPECT_REFUSED(gallery.add(batch_of({1}, {"b"}, torch::ones({1, 4}))), seam::Fault::data,
+  EXPECT_REFUSED(gallery.add(batch_of({1}, {"b"}, torch::ones({1, 4}))), Fault::data,
                  "list.txt:1 (a) has 3 and list.txt:2 (b) has 4");
-  EXPECT_REFUSED(gallery.add(batch_of({1}, {"a"}, torch::ones({2, 3}))), seam::Fault::internal,
+  EXPECT_REFUSED(gallery.add(batch_of({1}, {"a"}, torch::ones({2, 3}))), Fault::internal,
                  "a batch of 1 image for the gallery has 2 vectors under mask 'none'");
   GalleryBatch batch = batch_of({1}, {"a"}, torch::ones({1, 3}));
   batch.vectors[Mask::predicted] = torch::ones({1, 3});
-  EXPECT_REFUSED(gallery.add(batch), seam::Fault::internal,
-                 "the first vectors under mask 'predicted'");
+  EXPECT_REFUSED(gallery.add(batch), Fault::internal, "the first vectors under mask 'predicted'");
   batch.vectors.erase(Mask::none);
-  EXPECT_REFUSED(gallery.add(batch), seam::Fault::internal, "no vectors under mask 'none'");
+  EXPECT_REFUSED(gallery.add(batch), Fault::internal, "no vectors under mask 'none'");
 }
 
 TEST(GalleryIndex, ClearsForTheNextEpoch) {
@@ -260,14 +251,14 @@ TEST(GatheredRows, AreCopiesInFloat32OfAnyTypeAndLayout) {
 TEST(GatheredRows, RefuseOtherWidthsAndOrdersThatAreNoPermutation) {
   GatheredRows gathered;
   gathered.add(torch::ones({3, 2}));
-  EXPECT_REFUSED(gathered.add(torch::ones({1, 3})), seam::Fault::internal,
+  EXPECT_REFUSED(gathered.add(torch::ones({1, 3})), Fault::internal,
                  "cannot be collected with those of 2");
   for (const std::vector<std::int64_t>& order : std::vector<std::vector<std::int64_t>>{
            {}, {0, 1}, {0, 1, 1}, {0, 1, 3}, {-1, 0, 1}, {0, 1, 2, 2}}) {
-    EXPECT_REFUSED(static_cast<void>(gathered.take_in_order(order)), seam::Fault::internal,
+    EXPECT_REFUSED(static_cast<void>(gathered.take_in_order(order)), Fault::internal,
                    "must contain each of them once");
   }
   EXPECT_EQ(gathered.take_in_order(std::vector<std::int64_t>{2, 1, 0}).size(0), 3);
 }
 
-}  // namespace gallery_index_test
+}  // namespace seam::stages::gallery_index_test

@@ -1,7 +1,6 @@
 /// Equal protocol texts mean comparable results: every parameter before a metric is varied, and the
 /// results may change only together with the protocol text.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <iterator>
@@ -12,14 +11,11 @@
 
 #include "tests/stages/retrieval/batches.hpp"
 
-namespace protocol_test {
+namespace seam::stages::protocol_test {
 
-using seam::Packet;
-using seam::Tensor;
-using seam::Value;
-using seam::stages::retrieval_test::batch;
-using seam::stages::retrieval_test::Retrieval;
-using seam::stages::retrieval_test::Texts;
+using retrieval_test::batch;
+using retrieval_test::Retrieval;
+using retrieval_test::Texts;
 using ::testing::Contains;
 
 /// Images of ten items in two categories, some of them hard to find, one item missing in the
@@ -39,11 +35,11 @@ Packet pictures(std::int64_t count, std::uint64_t seed) {
   const Tensor centres = torch::arange(10, torch::kFloat32).repeat({count / 10}).view({count, 1});
   const Tensor capsules = (torch::randn({count, 2, 2}) + centres.view({count, 1, 1}) * 0.2);
   Packet packet = batch(0, items, capsules.flatten(1));
-  packet.set(seam::field::categories, categories);
-  packet.set(seam::field::sequences, sequences);
-  packet.set(seam::field::capsules, capsules);
-  packet.set(seam::field::predicted_category, torch::tensor(predicted, torch::kInt64));
-  packet.set(seam::field::images, torch::zeros({count, 3, 8, 8}));
+  packet.set(field::categories, categories);
+  packet.set(field::sequences, sequences);
+  packet.set(field::capsules, capsules);
+  packet.set(field::predicted_category, torch::tensor(predicted, torch::kInt64));
+  packet.set(field::images, torch::zeros({count, 3, 8, 8}));
   return packet;
 }
 
@@ -80,12 +76,12 @@ Numbers measured(const std::vector<Setting>& settings) {
   }
   stages.index.push(pictures(60, 1)).finish();
   Packet queries = pictures(60, 1);
-  Texts items = queries.get(seam::field::items);
+  Texts items = queries.get(field::items);
   const bool one_list = settings.empty() ? false : settings.front().parameter == "exclude_self";
   if (!one_list) {
     queries = pictures(60, 2);
     for (std::string& item : items) item = item == "item9" ? "not there" : item;
-    queries.set(seam::field::items, items);
+    queries.set(field::items, items);
   }
   stages.evaluate({queries});
   EXPECT_TRUE(stages.index.errors().empty() && stages.search.errors().empty());
@@ -143,7 +139,7 @@ TEST(Protocol, NumbersAndTextChangeTogetherWhateverParameterChanges) {
     const std::string name = stage == &stages.index    ? "index."
                              : stage == &stages.search ? "search."
                                                        : "recall.";
-    for (const seam::ParameterInfo& parameter : stage->runner().description().parameters) {
+    for (const ParameterInfo& parameter : stage->runner().description().parameters) {
       EXPECT_TRUE(variations.contains(name + parameter.name))
           << "this test does not know what " << name << parameter.name << " does to numbers";
     }
@@ -191,4 +187,4 @@ TEST(Protocol, TheCutOfAMetricIsPartOfItsName) {
   EXPECT_NE(deep.at(none + "none.mrr@30"), measured({}).at(none + "none.mrr@20"));
 }
 
-}  // namespace protocol_test
+}  // namespace seam::stages::protocol_test

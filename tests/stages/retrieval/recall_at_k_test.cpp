@@ -1,30 +1,17 @@
 #include "stages/retrieval/recall_at_k.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
 #include <vector>
 
 #include "stages/retrieval/exact_search.hpp"
 
-namespace recall_at_k_test {
+namespace seam::stages::recall_at_k_test {
 
-using seam::stages::chance_of_hit;
-using seam::stages::ExactIndex;
-using seam::stages::LoneQueries;
-using seam::stages::Metric;
-using seam::stages::Neighbours;
-using seam::stages::RankedQuery;
-using seam::stages::RankingMeans;
-using seam::stages::RankingMetrics;
-using seam::stages::RecallCounter;
-using seam::stages::RecallResult;
-using seam::stages::SearchOptions;
 using ::testing::DoubleEq;
 using ::testing::DoubleNear;
 using ::testing::Each;
@@ -180,7 +167,7 @@ TEST(RecallAtK, BoundsSayWhatTiesCouldHaveDone) {
 TEST(RecallAtK, QueriesOfWhichNoneCanBeScoredHaveNoRecall) {
   for (const LoneQueries policy : {LoneQueries::leave_out, LoneQueries::miss}) {
     RecallCounter counter({1}, policy);
-    EXPECT_REFUSED(static_cast<void>(counter.result()), seam::Fault::data, "no query was received");
+    EXPECT_REFUSED(static_cast<void>(counter.result()), Fault::data, "no query was received");
     const Numbers other{3};
     const std::vector<float> distance{0.5F};
     RankedQuery query;
@@ -188,8 +175,7 @@ TEST(RecallAtK, QueriesOfWhichNoneCanBeScoredHaveNoRecall) {
     query.distances = distance;
     query.item = -2;
     counter.add(query);
-    EXPECT_REFUSED(static_cast<void>(counter.result()), seam::Fault::data,
-                   "no item of the 1 query");
+    EXPECT_REFUSED(static_cast<void>(counter.result()), Fault::data, "no item of the 1 query");
   }
 }
 
@@ -299,10 +285,10 @@ TEST(RecallAtK, ChanceIsThatOfARandomOrder) {
 
 TEST(RecallAtK, SortsKAndRefusesNonsense) {
   EXPECT_EQ(RecallCounter({10, 1, 10}).largest_k(), 10);
-  EXPECT_REFUSED(RecallCounter({}), seam::Fault::configuration, "at least one K");
-  EXPECT_REFUSED(RecallCounter({0}), seam::Fault::configuration, "at least one K, each 1 or more");
+  EXPECT_REFUSED(RecallCounter({}), Fault::configuration, "at least one K");
+  EXPECT_REFUSED(RecallCounter({0}), Fault::configuration, "at least one K, each 1 or more");
   RecallCounter counter({5});
-  EXPECT_REFUSED(counter.add(RankedQuery{}), seam::Fault::configuration,
+  EXPECT_REFUSED(counter.add(RankedQuery{}), Fault::configuration,
                  "recall@5 needs as many neighbours, but the search found only 0");
 }
 
@@ -359,4 +345,4 @@ TEST(RankingMetrics, OfNoQueryAreZero) {
   EXPECT_THAT(RankingMetrics({1, 2}).means().precision, ElementsAre(0, 0));
 }
 
-}  // namespace recall_at_k_test
+}  // namespace seam::stages::recall_at_k_test

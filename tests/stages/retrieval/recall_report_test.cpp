@@ -1,19 +1,13 @@
 #include "stages/retrieval/recall_report.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <functional>
 #include <string>
 #include <vector>
 
-namespace recall_report_test {
+namespace seam::stages::recall_report_test {
 
-using seam::stages::Evaluation;
-using seam::stages::LoneQueries;
-using seam::stages::Mask;
-using seam::stages::MaskResult;
-using seam::stages::Metric;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -238,4 +232,4 @@ TEST(PublishedBeside, CategoriesAreShownWhereTheirCountsAreThePublished) {
               IsEmpty());
 }
 
-}  // namespace recall_report_test
+}  // namespace seam::stages::recall_report_test

@@ -1,10 +1,8 @@
 /// Batches with fields of random lengths, with missing fields, without rows, of different widths,
 /// as from an upstream stage with bugs. Each is counted correctly or rejected by name.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <random>
 #include <string>
@@ -12,16 +10,14 @@
 
 #include "tests/stages/retrieval/batches.hpp"
 
-namespace retrieval_fuzz_test {
+namespace seam::stages::retrieval_fuzz_test {
 
-using seam::Error;
-using seam::Packet;
-using seam::retrieval::Ranking;
-using seam::retrieval::Rankings;
-using seam::stages::retrieval_test::batch;
-using seam::stages::retrieval_test::of_list;
-using seam::stages::retrieval_test::Retrieval;
-using seam::stages::retrieval_test::Texts;
+using retrieval::Ranking;
+using retrieval::Rankings;
+using retrieval_test::batch;
+using retrieval_test::of_list;
+using retrieval_test::Retrieval;
+using retrieval_test::Texts;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t classes = 3;
@@ -57,8 +53,8 @@ struct Thrown {
 
 /// Sets the field by a key without a contract, as a plugin may: the host cannot count its rows.
 template <class T>
-void set_uncounted(Packet& packet, const seam::Field<T>& key, const T& value) {
-  packet.set(seam::Field<T>{key.name}, value);
+void set_uncounted(Packet& packet, const Field<T>& key, const T& value) {
+  packet.set(Field<T>{key.name}, value);
 }
 
 Thrown throw_batch(Dice& dice, std::int64_t first, const Texts& masks) {
@@ -82,37 +78,37 @@ Thrown throw_batch(Dice& dice, std::int64_t first, const Texts& masks) {
     Texts items;
     for (std::int64_t i = 0; i < thrown.count; ++i)
       items.push_back(std::string(1, static_cast<char>('a' + dice.roll(4))));
-    set_uncounted(packet, seam::field::items, items);
+    set_uncounted(packet, field::items, items);
   }
   if (there("indices", true)) {
     std::vector<std::int64_t> indices;
     const std::int64_t rows = length("indices", true);
     for (std::int64_t i = 0; i < rows; ++i) indices.push_back(first + i);
-    set_uncounted(packet, seam::field::indices, indices);
+    set_uncounted(packet, field::indices, indices);
   }
   if (there("origins", true)) {
-    std::vector<seam::Origin> origins(static_cast<std::size_t>(length("origins", true)));
-    set_uncounted(packet, seam::field::origins, origins);
+    std::vector<Origin> origins(static_cast<std::size_t>(length("origins", true)));
+    set_uncounted(packet, field::origins, origins);
   }
   if (there("categories", wants("ground_truth"))) {
     std::vector<std::int64_t> categories;
     const std::int64_t rows = length("categories", true);
     for (std::int64_t i = 0; i < rows; ++i) categories.push_back(dice.roll(classes));
-    set_uncounted(packet, seam::field::categories, categories);
+    set_uncounted(packet, field::categories, categories);
   }
   if (there("embedding", wants("none"))) {
     if (dice.rarely()) thrown.embedding_width = 1 + dice.roll(6);
     const std::int64_t rows = length("embedding", wants("none"));
-    set_uncounted(packet, seam::field::embedding, torch::randn({rows, thrown.embedding_width}));
+    set_uncounted(packet, field::embedding, torch::randn({rows, thrown.embedding_width}));
   }
   const bool capsules = wants("predicted") || wants("ground_truth");
   if (there("capsules", capsules)) {
-    set_uncounted(packet, seam::field::capsules,
+    set_uncounted(packet, field::capsules,
                   torch::randn({length("capsules", capsules), classes, 2}));
   }
   if (there("predicted_category", wants("predicted"))) {
     const std::int64_t rows = length("predicted_category", wants("predicted"));
-    set_uncounted(packet, seam::field::predicted_category,
+    set_uncounted(packet, field::predicted_category,
                   torch::randint(classes, {rows}, torch::kInt64));
   }
   return thrown;
@@ -270,14 +266,14 @@ TEST(RetrievalFuzz, DamagedRankingsAreCountedOrRefused) {
   for (std::uint32_t round = 0; round < 500; ++round) {
     Dice dice(round);
     Packet packet = whole;
-    Rankings rankings = whole.get(seam::field::rankings);
+    Rankings rankings = whole.get(field::rankings);
     const std::string what = damage(dice, rankings);
-    set_uncounted(packet, seam::field::rankings, rankings);
+    set_uncounted(packet, field::rankings, rankings);
     if (dice.rarely()) {
-      set_uncounted(packet, seam::field::categories,
+      set_uncounted(packet, field::categories,
                     std::vector<std::int64_t>(static_cast<std::size_t>(dice.roll(6))));
     }
-    seam::testing::Harness recall("recall", std::make_unique<seam::stages::Recall>());
+    seam::testing::Harness recall("recall", std::make_unique<Recall>());
     recall.set("k", 2).push(packet).finish();
     if (recall.errors().empty()) {
       for (const auto& [name, values] : recall.metrics()) {
@@ -289,7 +285,7 @@ TEST(RetrievalFuzz, DamagedRankingsAreCountedOrRefused) {
       ++refused;
     }
     // The check of a provider's contract gives the same result.
-    const std::string problem = seam::FieldTraits<Rankings>::violation(rankings, "*[N,2+]");
+    const std::string problem = FieldTraits<Rankings>::violation(rankings, "*[N,2+]");
     if (recall.errors().empty()) {
       EXPECT_EQ(problem, "") << what << ", round " << round;
     }
@@ -297,4 +293,4 @@ TEST(RetrievalFuzz, DamagedRankingsAreCountedOrRefused) {
   EXPECT_GT(refused, 300);
 }
 
-}  // namespace retrieval_fuzz_test
+}  // namespace seam::stages::retrieval_fuzz_test

@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
@@ -18,19 +17,13 @@
 #include "tests/stages/retrieval/other_peoples_stages.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace retrieval_stages_test {
+namespace seam::stages::retrieval_stages_test {
 
-using seam::Packet;
-using seam::Tensor;
-using seam::stages::Index;
-using seam::stages::NamedCategories;
-using seam::stages::Recall;
-using seam::stages::Search;
-using seam::stages::retrieval_test::batch;
-using seam::stages::retrieval_test::of_list;
-using seam::stages::retrieval_test::refer_to;
-using seam::stages::retrieval_test::Retrieval;
-using seam::stages::retrieval_test::Texts;
+using retrieval_test::batch;
+using retrieval_test::of_list;
+using retrieval_test::refer_to;
+using retrieval_test::Retrieval;
+using retrieval_test::Texts;
 using seam::testing::Harness;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -81,7 +74,7 @@ const auto recall_conformance = seam::testing::conformance<Recall>({
           refer_to(search, *gallery);
           search.set("k", 3);
           for (Packet& packet : batches_of_two(search)) {
-            packet.set(seam::field::categories, {0, 1});
+            packet.set(field::categories, {0, 1});
             search.push(of_list("queries.txt", std::move(packet)));
           }
           search.finish();
@@ -90,9 +83,7 @@ const auto recall_conformance = seam::testing::conformance<Recall>({
 });
 
 TEST(RetrievalStages, EvaluateAGalleryThatCameInBatches) {
-  Retrieval stages;
-  stages.search.set("k", 2);
-  stages.recall.set("k", std::vector<std::int64_t>{1, 2});
+  Retrieval stages({1, 2});
   stages.index.push(batch(0, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {5.F, 0.F}})));
   stages.index.push(batch(2, {"dress"}, torch::tensor({{9.F, 0.F}})));
   stages.index.finish();
@@ -112,10 +103,9 @@ TEST(RetrievalStages, EvaluateAGalleryThatCameInBatches) {
 }
 
 TEST(RetrievalStages, RecallLeavesWhatEachQueryScored) {
-  const seam::test::TemporaryFolder folder;
-  Retrieval stages;
-  stages.search.set("k", 2);
-  stages.recall.set("k", std::vector<std::int64_t>{2, 1, 2}).run_directory(folder.path());
+  const test::TemporaryFolder folder;
+  Retrieval stages({2, 1, 2});
+  stages.recall.run_directory(folder.path());
   stages.index.push(batch(0, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {5.F, 0.F}})));
   stages.index.push(batch(2, {"dress"}, torch::tensor({{9.F, 0.F}})));
   stages.index.finish();
@@ -133,9 +123,7 @@ TEST(RetrievalStages, RecallLeavesWhatEachQueryScored) {
 }
 
 TEST(RetrievalStages, RecallTellsHowSureItIs) {
-  Retrieval stages;
-  stages.search.set("k", 2);
-  stages.recall.set("k", std::vector<std::int64_t>{1, 2});
+  Retrieval stages({1, 2});
   stages.index.push(batch(0, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {5.F, 0.F}})));
   stages.index.finish();
   stages.evaluate({batch(0, {"shirt", "skirt", "skirt", "shirt"},
@@ -152,8 +140,8 @@ TEST(RetrievalStages, HeadlinesOfRecallFollowItsK) {
     Harness recall("recall", std::make_unique<Recall>());
     recall.set("k", k).open();
     std::string text;
-    for (const seam::Headline& headline : recall.runner().description().headlines) {
-      EXPECT_EQ(headline.better, seam::Better::higher);
+    for (const Headline& headline : recall.runner().description().headlines) {
+      EXPECT_EQ(headline.better, Better::higher);
       if (headline.metric.starts_with("none.")) text += headline.metric.substr(5) + " ";
     }
     return text;
@@ -166,19 +154,18 @@ TEST(RetrievalStages, HeadlinesOfRecallFollowItsK) {
 TEST(RetrievalStages, CategoriesHaveTheNamesThatAllSourcesGiveThem) {
   const auto table = [](const std::vector<Texts>& vocabularies) {
     std::vector<std::unique_ptr<Harness>> sources;
-    std::vector<seam::StageRunner*> upstream;
+    std::vector<StageRunner*> upstream;
     for (const Texts& names : vocabularies) {
       sources.push_back(
           std::make_unique<Harness>("source", std::make_unique<NamedCategories>(names)));
       sources.back()->open();
       upstream.push_back(&sources.back()->runner());
     }
-    Retrieval stages;
-    stages.search.set("k", 1);
-    stages.recall.set("k", std::vector<std::int64_t>{1}).upstream(upstream);
+    Retrieval stages({1});
+    stages.recall.upstream(upstream);
     const auto pictures = [] {
       Packet packet = batch(0, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {5.F, 0.F}}));
-      packet.set(seam::field::categories, std::vector<std::int64_t>{0, 1});
+      packet.set(field::categories, std::vector<std::int64_t>{0, 1});
       return packet;
     };
     stages.index.push(pictures()).finish();
@@ -197,9 +184,7 @@ SEAM_ON_EACH_DEVICE(RetrievalOnEachDevice);
 
 TEST_P(RetrievalOnEachDevice, EmbeddingsAreComparedWhereverAndInWhateverPrecisionTheyAre) {
   const auto rank = [](const torch::TensorOptions& options) {
-    Retrieval stages;
-    stages.search.set("k", 2);
-    stages.recall.set("k", std::vector<std::int64_t>{1, 2});
+    Retrieval stages({1, 2});
     stages.index.push(
         batch(0, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {5.F, 0.F}}).to(options)));
     stages.index.push(batch(2, {"dress"}, torch::tensor({{9.F, 0.F}}).to(options)));
@@ -224,10 +209,10 @@ TEST(RetrievalStages, EveryMaskIsEvaluatedAndTheLeakyOneIsNamed) {
   // Two categories, capsules of size 2. The model predicts the wrong category for the query.
   const auto with_capsules = [](Packet packet, const Tensor& capsules, std::int64_t category,
                                 std::int64_t predicted) {
-    packet.set(seam::field::capsules, capsules);
-    packet.set(seam::field::categories,
+    packet.set(field::capsules, capsules);
+    packet.set(field::categories,
                std::vector<std::int64_t>(static_cast<std::size_t>(capsules.size(0)), category));
-    packet.set(seam::field::predicted_category,
+    packet.set(field::predicted_category,
                torch::full({capsules.size(0)}, predicted, torch::kInt64));
     return packet;
   };
@@ -250,9 +235,8 @@ TEST(RetrievalStages, EveryMaskIsEvaluatedAndTheLeakyOneIsNamed) {
 }
 
 TEST(RetrievalStages, LeaveOneOutKnowsAnImageByItsIndex) {
-  Retrieval stages;
-  stages.search.set("k", 1).set("exclude_self", seam::Value{true});
-  stages.recall.set("k", std::vector<std::int64_t>{1});
+  Retrieval stages({1});
+  stages.search.set("exclude_self", Value{true});
   const auto all = [] {  // images 0 and 1 are equal, of different items
     return batch(0, {"a", "b", "a", "b"}, torch::tensor({{1.F}, {1.F}, {50.F}, {60.F}}));
   };
@@ -269,10 +253,10 @@ TEST(RetrievalStages, LeaveOneOutKnowsAnImageByItsIndex) {
 /// The same indices and items, in the same order, in two splits of a data set.
 TEST(RetrievalStages, LeaveOneOutKnowsAnImageByItsOriginToo) {
   Retrieval stages;
-  stages.search.set("k", 1).set("exclude_self", seam::Value{true});
+  stages.search.set("k", 1).set("exclude_self", Value{true});
   stages.index.push(batch(0, {"a", "b"}, torch::tensor({{1.F}, {2.F}}))).finish();
   Packet queries = batch(0, {"a", "b"}, torch::tensor({{1.F}, {2.F}}));
-  for (seam::Origin& origin : queries[seam::field::origins]) origin.item = "query/" + origin.item;
+  for (Origin& origin : queries[field::origins]) origin.item = "query/" + origin.item;
   stages.search.push(std::move(queries));
   EXPECT_THAT(error_of(stages.search), HasSubstr("must be the same list"));
 }
@@ -288,9 +272,7 @@ TEST(RetrievalStages, AQueryThatFindsItselfIsWarnedOfOnce) {
 }
 
 TEST(RetrievalStages, TheGalleryIsMadeAnewEveryEpoch) {
-  Retrieval stages;
-  stages.search.set("k", 1);
-  stages.recall.set("k", std::vector<std::int64_t>{1});
+  Retrieval stages({1});
   stages.index.push(batch(0, {"a", "b"}, torch::tensor({{1.F, 2.F}, {3.F, 4.F}}))).finish();
   stages.index.push(batch(0, {"c"}, torch::tensor({{1.F, 2.F}}))).finish();
   stages.evaluate({batch(0, {"c"}, torch::tensor({{1.F, 2.F}}))});
@@ -308,8 +290,8 @@ TEST(RetrievalStages, ACategoryWithoutACapsuleNamesItsImage) {
   Retrieval stages;
   stages.index.set("masks", Texts{"ground_truth"});
   Packet packet = batch(4, {"a"}, torch::ones({1, 1}));
-  packet.set(seam::field::capsules, torch::ones({1, 2, 3}));
-  packet.set(seam::field::categories, std::vector<std::int64_t>{2});
+  packet.set(field::capsules, torch::ones({1, 2, 3}));
+  packet.set(field::categories, std::vector<std::int64_t>{2});
   stages.index.push(packet);
   EXPECT_THAT(error_of(stages.index),
               AllOf(HasSubstr("list.txt:5 (a)"), HasSubstr("category 2"), HasSubstr("0 to 1")));
@@ -317,8 +299,8 @@ TEST(RetrievalStages, ACategoryWithoutACapsuleNamesItsImage) {
 
 TEST(RetrievalStages, SearchingBeforeTheGalleryIsThereIsAnError) {
   Retrieval stages;
-  EXPECT_REFUSED(stages.search.push(batch(0, {"a"}, torch::ones({1, 1}))),
-                 seam::Fault::configuration, "before the flow that searches it");
+  EXPECT_REFUSED(stages.search.push(batch(0, {"a"}, torch::ones({1, 1}))), Fault::configuration,
+                 "before the flow that searches it");
 }
 
 TEST(RetrievalStages, TooFewNeighboursSayWhatToRaise) {
@@ -337,8 +319,8 @@ TEST(RetrievalStages, TooFewNeighboursAreKnownBeforeAnythingRuns) {
     const std::string provided = stages.search.runner().description().provides.at(0).contract;
     const std::string needed = stages.recall.runner().description().needs.at(0).contract;
     EXPECT_EQ(provided, "*[N,5]");
-    return seam::TensorContract::first_difference(seam::TensorContract::parse(provided),
-                                                  seam::TensorContract::parse(needed));
+    return TensorContract::first_difference(TensorContract::parse(provided),
+                                            TensorContract::parse(needed));
   };
   EXPECT_EQ(difference(), "dimension 1 is 5, but at least 50 is needed");
   stages.recall.set("k", std::vector<std::int64_t>{5, 1});
@@ -349,15 +331,13 @@ TEST(RetrievalStages, AMaskThatTheGalleryWillLackIsRefusedBeforeAnythingRuns) {
   Retrieval stages;
   stages.index.open();
   stages.search.set("masks", Texts{"none", "predicted"});
-  EXPECT_REFUSED(stages.search.open(), seam::Fault::configuration,
+  EXPECT_REFUSED(stages.search.open(), Fault::configuration,
                  "the gallery is not indexed under mask 'predicted'; give its retrieval.index the "
                  "same `masks`");
 }
 
 TEST(RetrievalStages, AGalleryOfOlderWeightsIsWarnedOf) {
-  Retrieval stages;
-  stages.search.set("k", 1);
-  stages.recall.set("k", 1);
+  Retrieval stages({1});
   stages.index.trainings(2).push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
   stages.search.trainings(3);
   stages.evaluate({batch(0, {"a"}, torch::ones({1, 1}))});
@@ -368,7 +348,7 @@ TEST(RetrievalStages, AGalleryOfOlderWeightsIsWarnedOf) {
 
 TEST(RetrievalStages, LeaveOneOutNeedsIndices) {
   Retrieval stages;
-  stages.search.set("k", 1).set("exclude_self", seam::Value{true});
+  stages.search.set("k", 1).set("exclude_self", Value{true});
   stages.index.push(batch(-1, {"a"}, torch::ones({1, 1}))).finish();
   stages.search.push(batch(-1, {"a"}, torch::ones({1, 1})));
   EXPECT_THAT(error_of(stages.search), HasSubstr("'index'"));
@@ -377,8 +357,8 @@ TEST(RetrievalStages, LeaveOneOutNeedsIndices) {
 TEST(RetrievalStages, AMaskNamedTwiceIsRefused) {
   Retrieval stages;
   stages.masks({"none", "none"});
-  EXPECT_REFUSED(stages.index.open(), seam::Fault::configuration, "'masks' has none twice");
-  EXPECT_REFUSED(stages.search.open(), seam::Fault::configuration, "'masks' has none twice");
+  EXPECT_REFUSED(stages.index.open(), Fault::configuration, "'masks' has none twice");
+  EXPECT_REFUSED(stages.search.open(), Fault::configuration, "'masks' has none twice");
 }
 
 TEST(RetrievalStages, QueriesOfAnotherWidthAreDataNotADefect) {
@@ -387,18 +367,17 @@ TEST(RetrievalStages, QueriesOfAnotherWidthAreDataNotADefect) {
   stages.search.push(batch(0, {"a"}, torch::ones({1, 64})));
   EXPECT_THAT(error_of(stages.search),
               AllOf(HasSubstr("64 dimensions"), HasSubstr("the gallery's 32")));
-  EXPECT_EQ(stages.search.errors().at(0).fault(), seam::Fault::data);
+  EXPECT_EQ(stages.search.errors().at(0).fault(), Fault::data);
 }
 
 TEST(RetrievalStages, QueriesOfWhichTheGalleryShowsNoneAreAnError) {
   for (const char* const policy : {"leave_out", "miss"}) {
-    Retrieval stages;
-    stages.search.set("k", 1);
-    stages.recall.set("k", 1).set("lone_queries", policy);
+    Retrieval stages({1});
+    stages.recall.set("lone_queries", policy);
     stages.index.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
     stages.evaluate({batch(0, {"b", "c"}, torch::ones({2, 1}))});
     ASSERT_EQ(stages.recall.errors().size(), 1);
-    EXPECT_EQ(stages.recall.errors()[0].fault(), seam::Fault::data);
+    EXPECT_EQ(stages.recall.errors()[0].fault(), Fault::data);
     EXPECT_THAT(stages.recall.errors()[0].full_message(), HasSubstr("no item of the 2 queries"));
     EXPECT_TRUE(stages.recall.metrics().empty());
     EXPECT_TRUE(stages.recall.reports().empty());
@@ -407,14 +386,13 @@ TEST(RetrievalStages, QueriesOfWhichTheGalleryShowsNoneAreAnError) {
 
 TEST(RetrievalStages, TheSizeOfThePicturesIsPartOfTheProtocol) {
   const auto with_pictures = [](Packet packet, std::int64_t side) {
-    packet.set(seam::field::images,
-               torch::zeros({packet.get(seam::field::embedding).size(0), 3, side, side + 1}));
+    packet.set(field::images,
+               torch::zeros({packet.get(field::embedding).size(0), 3, side, side + 1}));
     return packet;
   };
   for (const std::int64_t side : {64, 256}) {
-    Retrieval stages;
-    stages.search.set("k", 1);
-    stages.recall.set("k", 1).set("expected_height", 256).set("expected_width", 257);
+    Retrieval stages({1});
+    stages.recall.set("expected_height", 256).set("expected_width", 257);
     stages.index.push(with_pictures(batch(0, {"a"}, torch::ones({1, 1})), side)).finish();
     stages.evaluate({with_pictures(batch(0, {"a"}, torch::ones({1, 1})), side)});
     ASSERT_EQ(stages.recall.reports().size(), 1);
@@ -437,7 +415,7 @@ TEST(RetrievalStages, AZeroVectorIsAnErrorUnderEveryMetric) {
     stages.index.push(pictures(0));
     ASSERT_EQ(stages.index.errors().size(), 1U);
     EXPECT_THAT(stages.index.errors()[0].full_message(), refused);
-    EXPECT_EQ(stages.index.errors()[0].fault(), seam::Fault::data);
+    EXPECT_EQ(stages.index.errors()[0].fault(), Fault::data);
 
     Retrieval found;
     found.search.set("k", 1);
@@ -454,7 +432,7 @@ TEST(RetrievalStages, AClassCapsuleOfZerosIsAnErrorToo) {
   stages.masks({"none", "ground_truth"});
   stages.index.set("masked_metric", "squared_euclidean");
   Packet packet = batch(0, {"a", "b"}, torch::ones({2, 2}));
-  packet.set(seam::field::capsules, torch::eye(2).view({2, 1, 2}) * torch::tensor({1.F, 0.F}));
+  packet.set(field::capsules, torch::eye(2).view({2, 1, 2}) * torch::tensor({1.F, 0.F}));
   stages.index.push(packet);
   EXPECT_THAT(error_of(stages.index), HasSubstr("list.txt:2 (b) is zero (mask 'ground_truth')"));
 }
@@ -505,8 +483,8 @@ TEST(RecallStage, LeavesNoBoundsOverTiesOfAReRanking) {
   stages.search.push(of_list("queries.txt", batch(0, {"a", "d"}, torch::ones({2, 2})))).finish();
   stages.recall.set("k", std::vector<std::int64_t>{1, 2});
   stages.recall
-      .push_all(seam::stages::retrieval_test::found_by("exact/rerank=k-reciprocal(2,1,0.3)-of-2",
-                                                       stages.search.take_outputs()))
+      .push_all(retrieval_test::found_by("exact/rerank=k-reciprocal(2,1,0.3)-of-2",
+                                         stages.search.take_outputs()))
       .finish();
   ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
   EXPECT_EQ(stages.recall.metric("none.r@1"), 0.5);
@@ -543,12 +521,11 @@ TEST(OtherPeoplesStages, AnIndexThatFindsRowsItDoesNotHaveIsRefused) {
 }
 
 TEST(RetrievalStages, CountsOtherThanExpectedRefuseComparison) {
-  Retrieval stages;
-  stages.search.set("k", 1);
-  stages.recall.set("k", std::vector<std::int64_t>{1}).set("expected_queries", 14218);
+  Retrieval stages({1});
+  stages.recall.set("expected_queries", 14218);
   stages.index.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
   stages.evaluate({batch(0, {"a"}, torch::ones({1, 1}))});
   EXPECT_THAT(stages.recall.reports()[0].text, HasSubstr("Not comparable"));
 }
 
-}  // namespace retrieval_stages_test
+}  // namespace seam::stages::retrieval_stages_test

@@ -3,7 +3,6 @@
 #include "stages/retrieval/searched_gallery.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <memory>
@@ -21,17 +20,12 @@
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/stages/retrieval/other_peoples_stages.hpp"
 
-namespace searched_gallery_test {
+namespace seam::stages::searched_gallery_test {
 
-using seam::Packet;
-using seam::Tensor;
-using seam::stages::PublishedLists;
-using seam::stages::SearchedGallery;
-using seam::stages::ServedItems;
-using seam::stages::retrieval_test::batch;
-using seam::stages::retrieval_test::of_list;
-using seam::stages::retrieval_test::Retrieval;
-using seam::stages::retrieval_test::Texts;
+using retrieval_test::batch;
+using retrieval_test::of_list;
+using retrieval_test::Retrieval;
+using retrieval_test::Texts;
 using seam::testing::Harness;
 using seam::testing::LogLine;
 using ::testing::AllOf;
@@ -41,14 +35,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 /// A data set that reports how it differs from published lists.
-class Lists final : public seam::Source, public PublishedLists {
+class Lists final : public Source, public PublishedLists {
  public:
   explicit Lists(std::string difference, std::string name = "inshop")
       : difference_(std::move(difference)), name_(std::move(name)) {}
-  void declare(seam::Declaration& d) override { d.offers<PublishedLists>(*this); }
-  seam::More produce(seam::Emitter& /*emitter*/, seam::Context& /*context*/) override {
-    return seam::More::no;
-  }
+  void declare(Declaration& d) override { d.offers<PublishedLists>(*this); }
+  More produce(Emitter& /*emitter*/, Context& /*context*/) override { return More::no; }
   [[nodiscard]] std::string difference() const override { return difference_; }
   [[nodiscard]] std::string published_name() const override { return name_; }
 
@@ -59,7 +51,7 @@ class Lists final : public seam::Source, public PublishedLists {
 
 /// The batch with its images in these files.
 Packet in_files(Packet batch, const std::vector<std::filesystem::path>& files) {
-  batch.set(seam::field::paths, files);
+  batch.set(field::paths, files);
   return batch;
 }
 
@@ -71,7 +63,7 @@ std::string error_of(Retrieval& stages, std::vector<Packet> queries) {
   EXPECT_TRUE(stages.index.errors().empty());
   EXPECT_TRUE(stages.search.errors().empty());
   if (stages.recall.errors().empty()) return "none";
-  EXPECT_EQ(stages.recall.errors()[0].fault(), seam::Fault::configuration);
+  EXPECT_EQ(stages.recall.errors()[0].fault(), Fault::configuration);
   return stages.recall.errors()[0].full_message();
 }
 
@@ -87,9 +79,8 @@ std::string report_with(const std::string& of_queries, const std::string& of_gal
   Harness pictures("pictures", std::make_unique<Lists>(of_gallery));
   queries.open();
   pictures.open();
-  Retrieval stages;
-  stages.search.set("k", 1);
-  stages.recall.set("k", 1).upstream({&queries.runner()});
+  Retrieval stages({1});
+  stages.recall.upstream({&queries.runner()});
   stages.index.upstream({&pictures.runner()});
   stages.index.push(batch(0, {"a", "b"}, torch::tensor({{1.F}, {2.F}}))).finish();
   stages.evaluate({batch(0, {"a"}, torch::ones({1, 1}))});
@@ -112,17 +103,17 @@ TEST(SearchedGallery, AGalleryOfOtherListsIsNotComparable) {
 }
 
 TEST(SearchedGallery, TheDifferenceIsSavedWithTheGallery) {
-  seam::stages::GalleryBatch images;
+  GalleryBatch images;
   images.rows.push_back({0, "a", -1, {std::make_shared<std::string>("list.txt"), 1, "a"}});
-  images.vectors[seam::retrieval::Mask::none] = torch::ones({1, 2});
+  images.vectors[retrieval::Mask::none] = torch::ones({1, 2});
   images.files = {"/data/a.jpg"};
-  seam::stages::GalleryIndex gallery;
+  GalleryIndex gallery;
   gallery.add(images);
   gallery.build();
   gallery.set_data_difference("only 1 image");
-  seam::Archive archive;
+  Archive archive;
   gallery.save(archive);
-  seam::stages::GalleryIndex loaded;
+  GalleryIndex loaded;
   loaded.load(archive);
   EXPECT_EQ(loaded.data_difference(), "only 1 image");
   EXPECT_THAT(loaded.files(), ElementsAre("/data/a.jpg"));
@@ -145,16 +136,15 @@ TEST(SearchedGallery, APictureWithoutItemIsSearchedButNotCounted) {
 }
 
 TEST(SearchedGallery, ChanceIsOfWhatEachQueryCouldFind) {
-  Retrieval stages;
-  stages.search.set("k", 1).set("exclude_self", seam::Value{true});
-  stages.recall.set("k", 1);
+  Retrieval stages({1});
+  stages.search.set("exclude_self", Value{true});
   const torch::Tensor vectors = torch::tensor({{1.F}, {2.F}, {3.F}, {4.F}});
   stages.index.push(batch(0, {"a", "a", "b"}, vectors.slice(0, 0, 3))).finish();
   stages.search.push(batch(0, {"a", "a", "b"}, vectors.slice(0, 0, 3)));
   stages.search.push(batch(3, {"a"}, vectors.slice(0, 3, 4))).finish();
   const std::vector<Packet> packets = stages.search.take_outputs();
-  EXPECT_THAT(packets.at(0).get(seam::field::searched_gallery).images, ElementsAre(2, 2, 2));
-  EXPECT_THAT(packets.at(1).get(seam::field::searched_gallery).images, ElementsAre(3));
+  EXPECT_THAT(packets.at(0).get(field::searched_gallery).images, ElementsAre(2, 2, 2));
+  EXPECT_THAT(packets.at(1).get(field::searched_gallery).images, ElementsAre(3));
   stages.recall.push_all(packets).finish();
   ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
   // Two find one of two, one finds two of three; the "b" is left out.
@@ -167,12 +157,12 @@ TEST(SearchedGallery, ChanceIsOfWhatEachQueryCouldFind) {
 
 TEST(SearchedGallery, LeaveOneOutRefusesAGalleryWithNoneOfTheQueries) {
   Retrieval stages;
-  stages.search.set("k", 1).set("exclude_self", seam::Value{true});
+  stages.search.set("k", 1).set("exclude_self", Value{true});
   const auto pictures = [](std::int64_t first) { return batch(first, two, two_vectors()); };
   stages.index.push(pictures(0)).finish();
   stages.search.push(pictures(10)).push(pictures(12)).finish();
   ASSERT_EQ(stages.search.errors().size(), 1U);
-  EXPECT_EQ(stages.search.errors()[0].fault(), seam::Fault::configuration);
+  EXPECT_EQ(stages.search.errors()[0].fault(), Fault::configuration);
   EXPECT_THAT(stages.search.errors()[0].full_message(),
               AllOf(HasSubstr("the gallery has none of the 4 queries, such as "),
                     HasSubstr("list.txt:11 (a); fill the gallery with")));
@@ -182,13 +172,11 @@ TEST(SearchedGallery, LeaveOneOutRefusesAGalleryWithNoneOfTheQueries) {
 }
 
 TEST(SearchedGallery, OfAnotherNumberOfQueriesIsRefused) {
-  Retrieval stages;
-  stages.search.set("k", 1);
-  stages.recall.set("k", 1);
+  Retrieval stages({1});
   stages.index.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
   stages.search.push(batch(0, {"a"}, torch::ones({1, 1}))).finish();
   Packet packet = stages.search.take_outputs().at(0);
-  packet.set(seam::field::searched_gallery, SearchedGallery{{1, 1}, "", "", "", "", {}, {}});
+  packet.set(field::searched_gallery, SearchedGallery{{1, 1}, "", "", "", "", {}, {}});
   stages.recall.push(std::move(packet));
   ASSERT_EQ(stages.recall.errors().size(), 1U);
   EXPECT_THAT(stages.recall.errors()[0].full_message(), HasSubstr("'searched_gallery' has 2"));
@@ -238,15 +226,13 @@ TEST(SearchedGallery, OfAnotherPluginHasNoSequencesToLeaveOut) {
   stages.search.set("exclude_sequence", true);
   stages.index.push(batch(0, two, two_vectors())).finish();
   Packet query = batch(5, {"b"}, torch::ones({1, 1}));
-  query.set(seam::field::sequences, Texts{"7"});
-  EXPECT_REFUSED(stages.search.push(std::move(query)), seam::Fault::configuration,
+  query.set(field::sequences, Texts{"7"});
+  EXPECT_REFUSED(stages.search.push(std::move(query)), Fault::configuration,
                  "does not keep sequences");
 }
 
 TEST(SearchedGallery, AQueryOfTheGallerysOwnListIsRefused) {
-  Retrieval stages;
-  stages.search.set("k", 1);
-  stages.recall.set("k", 1);
+  Retrieval stages({1});
   stages.index.push(batch(0, two, two_vectors())).finish();
   stages.search.push(batch(0, two, two_vectors())).finish();
   stages.recall.push_all(stages.search.take_outputs());
@@ -284,8 +270,8 @@ TEST(SearchedGallery, AQueryThatComesTwiceIsRefused) {
                         "image counts once; remove samplers"));
   Retrieval one_batch;
   Packet doubled = batch(5, {"a", "a"}, torch::ones({2, 1}));
-  doubled[seam::field::indices][1] = 5;
-  doubled[seam::field::origins][1] = doubled[seam::field::origins][0];
+  doubled[field::indices][1] = 5;
+  doubled[field::origins][1] = doubled[field::origins][0];
   EXPECT_THAT(evaluated(one_batch, {doubled}), HasSubstr("occurs twice"));
   Retrieval two_lists;
   EXPECT_THAT(evaluated(two_lists, {in_files(query(5), {"q.jpg"}), in_files(query(6), {"q.jpg"})}),
@@ -337,8 +323,8 @@ std::string report_of_official_counts(const Claim& claim) {
     for (std::int64_t i = 0; i < count; ++i) names.push_back(std::to_string(i % items));
     const Tensor angle = torch::arange(count) * 0.1F + static_cast<float>(first);
     Packet packet = batch(first, names, torch::stack({angle.cos(), angle.sin()}, 1));
-    packet.set(seam::field::capsules, packet.get(seam::field::embedding).view({count, 1, 2}));
-    packet.set(seam::field::images, torch::zeros({1, 3, 256, 256}).expand({count, 3, 256, 256}));
+    packet.set(field::capsules, packet.get(field::embedding).view({count, 1, 2}));
+    packet.set(field::images, torch::zeros({1, 3, 256, 256}).expand({count, 3, 256, 256}));
     return of_list(list, std::move(packet));
   };
   Harness queries("queries", std::make_unique<Lists>(claim.difference, claim.name));
@@ -375,4 +361,4 @@ TEST(SearchedGallery, PublishedNumbersStandBesideListsThatAreKnownToBeThePublish
   }
 }
 
-}  // namespace searched_gallery_test
+}  // namespace seam::stages::searched_gallery_test

@@ -1,11 +1,9 @@
 #include "stages/retrieval/sequences.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
-#include <memory>
 #include <random>
 #include <seam/refusal_testing.hpp>
 #include <string>
@@ -14,8 +12,7 @@
 
 #include "tests/stages/retrieval/batches.hpp"
 
-namespace seam::stages {
-namespace sequences_test {
+namespace seam::stages::sequences_test {
 
 using retrieval::Neighbours;
 using retrieval_test::batch;
@@ -187,5 +184,4 @@ TEST(IndexStage, ItsSequencesAreSavedWithIt) {
   EXPECT_THAT(searched(true), ElementsAre(0));
 }
 
-}  // namespace sequences_test
-}  // namespace seam::stages
+}  // namespace seam::stages::sequences_test

@@ -1,7 +1,6 @@
 #include "stages/sampling/mined.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 
 #include <limits>
@@ -14,8 +13,7 @@
 
 #include "tests/stages/retrieval/batches.hpp"
 
-namespace seam::stages {
-namespace mined_test {
+namespace seam::stages::mined_test {
 
 using retrieval_test::batch;
 using ::testing::ElementsAre;
@@ -224,5 +222,4 @@ TEST(Mined, WarnsWhereNobodyAsks) {
   EXPECT_THAT(mined.log().front().text, HasSubstr("nothing to mine"));
 }
 
-}  // namespace mined_test
-}  // namespace seam::stages
+}  // namespace seam::stages::mined_test

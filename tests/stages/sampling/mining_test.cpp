@@ -2,18 +2,14 @@
 
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include <algorithm>
 #include <limits>
 #include <seam/error.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
-namespace seam::stages {
-namespace mining_test {
+namespace seam::stages::mining_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -224,5 +220,4 @@ TEST(Mining, RefusesVectorsThatAreNotFiniteAndNamesTheImage) {
   }
 }
 
-}  // namespace mining_test
-}  // namespace seam::stages
+}  // namespace seam::stages::mining_test

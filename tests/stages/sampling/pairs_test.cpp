@@ -1,7 +1,6 @@
 #include "stages/sampling/pairs.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
@@ -18,8 +17,7 @@
 #include "tests/stages/sampling/sampler_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::stages {
-namespace pairs_test {
+namespace seam::stages::pairs_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -245,5 +243,4 @@ TEST(PairsStage, RefusesWhatDoesNotFit) {
               HasSubstr("each_epoch"));
 }
 
-}  // namespace pairs_test
-}  // namespace seam::stages
+}  // namespace seam::stages::pairs_test

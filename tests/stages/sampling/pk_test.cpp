@@ -1,7 +1,6 @@
 #include "stages/sampling/pk.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <map>
 #include <memory>
@@ -14,8 +13,7 @@
 
 #include "tests/stages/sampling/sampler_testing.hpp"
 
-namespace seam::stages {
-namespace pk_test {
+namespace seam::stages::pk_test {
 
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -312,5 +310,4 @@ TEST(PkStage, RefusesWhatCannotFillABatch) {
   EXPECT_THAT(harness->errors(), SizeIs(1));
 }
 
-}  // namespace pk_test
-}  // namespace seam::stages
+}  // namespace seam::stages::pk_test

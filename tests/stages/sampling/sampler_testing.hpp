@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <seam/testing.hpp>
 #include <string>
 #include <tuple>

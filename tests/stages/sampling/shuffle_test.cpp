@@ -1,20 +1,17 @@
 #include "stages/sampling/shuffle.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
-#include <string>
 #include <vector>
 
 #include "tests/stages/sampling/sampler_testing.hpp"
 
-namespace seam::stages {
-namespace shuffle_test {
+namespace seam::stages::shuffle_test {
 
 using ::testing::UnorderedElementsAreArray;
 
@@ -65,5 +62,4 @@ TEST(ShuffleStage, SendsNothingWhereNothingCame) {
   EXPECT_TRUE(shuffled(0, 1, 0).empty());
 }
 
-}  // namespace shuffle_test
-}  // namespace seam::stages
+}  // namespace seam::stages::shuffle_test

@@ -1,7 +1,6 @@
 #include "stages/sampling/triplets.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
@@ -11,14 +10,12 @@
 #include <seam/testing.hpp>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "tests/stages/sampling/sampler_testing.hpp"
 
-namespace seam::stages {
-namespace triplets_test {
+namespace seam::stages::triplets_test {
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -370,5 +367,4 @@ TEST(TripletsStage, NeedsTwoItems) {
   EXPECT_THAT(test::error_of_epoch(harness, test::images_of_items(1, 1)), HasSubstr("two items"));
 }
 
-}  // namespace triplets_test
-}  // namespace seam::stages
+}  // namespace seam::stages::triplets_test

@@ -1,7 +1,6 @@
 #include "stages/train/adam.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
 #include <torch/types.h>
@@ -13,13 +12,11 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "tests/stages/nn/gradient_check.hpp"
 
-namespace seam::stages {
-namespace adam_test {
+namespace seam::stages::adam_test {
 
 using ::testing::AllOf;
 using ::testing::DoubleNear;
@@ -443,5 +440,4 @@ TEST(Adam, WithoutWeightsUpstreamIsAnError) {
                  "no stage before the optimizer has weights to train");
 }
 
-}  // namespace adam_test
-}  // namespace seam::stages
+}  // namespace seam::stages::adam_test

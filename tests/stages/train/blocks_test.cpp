@@ -1,6 +1,5 @@
 #include "stages/train/blocks.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
@@ -11,8 +10,7 @@
 #include "stages/train/sgd.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
 
-namespace seam::stages {
-namespace blocks_test {
+namespace seam::stages::blocks_test {
 
 constexpr auto last = torch::MemoryFormat::ChannelsLast;
 
@@ -137,5 +135,4 @@ TEST(InBlocks, SgdsStepIsThatOfEachElementAlone) {
   }
 }
 
-}  // namespace blocks_test
-}  // namespace seam::stages
+}  // namespace seam::stages::blocks_test

@@ -7,7 +7,6 @@
 #include <seam/testing.hpp>
 
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace seam::stages::train_test {

@@ -1,14 +1,12 @@
 #include "stages/train/schedule.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <seam/testing.hpp>
 
 #include <string>
 #include <vector>
 
-namespace seam::stages {
-namespace schedule_test {
+namespace seam::stages::schedule_test {
 
 using ::testing::HasSubstr;
 
@@ -169,5 +167,4 @@ TEST(Schedule, WarnsOfADecayThatFitsTheOtherSchedule) {
   EXPECT_EQ(given(Schedule::exponential, 0.96), "");
 }
 
-}  // namespace schedule_test
-}  // namespace seam::stages
+}  // namespace seam::stages::schedule_test

@@ -1,6 +1,5 @@
 #include "stages/train/sgd.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/optim/sgd.h>
 #include <torch/types.h>
@@ -8,12 +7,10 @@
 #include <seam/testing.hpp>
 
 #include <memory>
-#include <vector>
 
 #include "tests/stages/train/made_up_model.hpp"
 
-namespace seam::stages {
-namespace sgd_test {
+namespace seam::stages::sgd_test {
 
 using train_test::MadeUpModel;
 
@@ -68,5 +65,4 @@ TEST(Sgd, TrainsWhatStandsUpstream) {
   EXPECT_DOUBLE_EQ(sgd.metric("rate"), 0.05);
 }
 
-}  // namespace sgd_test
-}  // namespace seam::stages
+}  // namespace seam::stages::sgd_test

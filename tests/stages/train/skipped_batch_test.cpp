@@ -14,8 +14,7 @@
 #include "stages/model/sccapsnet.hpp"
 #include "stages/train/adam.hpp"
 
-namespace seam::stages {
-namespace skipped_batch_test {
+namespace seam::stages::skipped_batch_test {
 
 constexpr float infinite = std::numeric_limits<float>::infinity();
 
@@ -196,5 +195,4 @@ TEST(SkippedBatch, AFlowThatNoOptimizerFollowedSaysSo) {
                                      "flow, so the running statistics are unchanged"});
 }
 
-}  // namespace skipped_batch_test
-}  // namespace seam::stages
+}  // namespace seam::stages::skipped_batch_test

@@ -8,8 +8,7 @@
 
 #include "stages/dataset/wardrobe/pose.hpp"
 
-namespace seam::stages {
-namespace drawing_test {
+namespace seam::stages::drawing_test {
 
 double difference(const cv::Mat& a, const cv::Mat& b) {
   return cv::norm(a, b, cv::NORM_L1) / static_cast<double>(a.total() * 3);
@@ -85,5 +84,4 @@ TEST(GarmentArtist, DrawsEveryGarmentFromEverySide) {
   }
 }
 
-}  // namespace drawing_test
-}  // namespace seam::stages
+}  // namespace seam::stages::drawing_test

@@ -1,7 +1,6 @@
 #include "stages/dataset/wardrobe/folder.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
@@ -18,8 +17,7 @@
 
 #include "tests/stages/dataset/layout.hpp"
 
-namespace seam::stages {
-namespace folder_test {
+namespace seam::stages::folder_test {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -250,5 +248,4 @@ TEST(WardrobeFolder, SaysWhereItCannotWrite) {
   EXPECT_THAT(error_of("/proc/wardrobe", small), HasSubstr("/proc/wardrobe"));
 }
 
-}  // namespace folder_test
-}  // namespace seam::stages
+}  // namespace seam::stages::folder_test

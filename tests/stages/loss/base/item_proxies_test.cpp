@@ -1,7 +1,6 @@
 #include "stages/loss/base/item_proxies.hpp"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
 
@@ -9,8 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace seam::stages {
-namespace item_proxies_test {
+namespace seam::stages::item_proxies_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -111,5 +109,4 @@ TEST(ItemProxies, ADamagedStateIsRefusedAndChangesNothing) {
   EXPECT_THAT(refusal(doubled), HasSubstr("item 'a' has two saved proxies"));
 }
 
-}  // namespace item_proxies_test
-}  // namespace seam::stages
+}  // namespace seam::stages::item_proxies_test

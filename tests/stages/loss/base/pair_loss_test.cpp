@@ -5,7 +5,6 @@
 #include <torch/utils.h>
 #include <seam/tensor_testing.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -13,8 +12,7 @@
 #include "stages/loss/double_margin.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
 
-namespace seam::stages {
-namespace pair_loss_test {
+namespace seam::stages::pair_loss_test {
 
 class PairLossesTest : public seam::testing::EachDevice {};
 SEAM_ON_EACH_DEVICE(PairLossesTest);
@@ -119,5 +117,4 @@ TEST_P(PairLossesTest, EqualEmbeddingsHaveFiniteGradients) {
   }
 }
 
-}  // namespace pair_loss_test
-}  // namespace seam::stages
+}  // namespace seam::stages::pair_loss_test
