@@ -48,10 +48,6 @@ class MpiRanks final : public Ranks {
   ~MpiRanks() override {
     if (!lost_) MPI_Finalize();
   }
-  MpiRanks(const MpiRanks&) = delete;
-  MpiRanks& operator=(const MpiRanks&) = delete;
-  MpiRanks(MpiRanks&&) = delete;
-  MpiRanks& operator=(MpiRanks&&) = delete;
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int world() const override { return world_; }
@@ -64,6 +60,31 @@ class MpiRanks final : public Ranks {
   std::vector<std::string> exchange(std::string_view bytes,
                                     std::chrono::milliseconds patience) override {
     if (lost_) throw Error("the other ranks were lost before", Fault::internal);
+    try {
+      return gather_bytes(bytes, patience);
+    } catch (...) {
+      // The others may be in the middle of the exchange, and would take later bytes for its.
+      lost_ = true;
+      (void)buffers_.release();  // NOLINT(bugprone-unused-return-value): never freed, see Buffers
+      throw;
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// What MPI may still write to after a rank was lost.
+  struct Buffers {
+    std::int64_t own_size = 0;
+    std::vector<std::int64_t> sizes;
+    std::vector<int> counts;
+    std::vector<int> places;
+    std::string sent;
+    std::string received;
+  };
+
+  std::vector<std::string> gather_bytes(std::string_view bytes,
+                                        std::chrono::milliseconds patience) {
     const auto world = static_cast<std::size_t>(world_);
     buffers_ = std::make_unique<Buffers>();
     buffers_->own_size = static_cast<std::int64_t>(bytes.size());
@@ -84,19 +105,6 @@ class MpiRanks final : public Ranks {
     }
     return all;
   }
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  /// What MPI may still write to after a rank was lost.
-  struct Buffers {
-    std::int64_t own_size = 0;
-    std::vector<std::int64_t> sizes;
-    std::vector<int> counts;
-    std::vector<int> places;
-    std::string sent;
-    std::string received;
-  };
 
   /// The bytes from `from` on, at most `piece` of each rank.
   void gather_piece(std::size_t from, std::size_t piece, std::string_view bytes,
@@ -131,33 +139,22 @@ class MpiRanks final : public Ranks {
     constexpr int tries_without_sleep = 2000;
     constexpr std::chrono::microseconds nap{50};
     MPI_Request request = MPI_REQUEST_NULL;
-    try {
-      require(begin(request), "exchanging bytes");
-      for (int tries = 0;; ++tries) {
-        int done = 0;
-        require(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "exchanging bytes");
-        if (done != 0) return;
-        if (Clock::now() >= until) break;
-        if (tries < tries_without_sleep) {
-          std::this_thread::yield();
-        } else {
-          std::this_thread::sleep_for(nap);
-        }
+    require(begin(request), "exchanging bytes");
+    for (int tries = 0;; ++tries) {
+      int done = 0;
+      require(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "exchanging bytes");
+      if (done != 0) return;
+      if (Clock::now() >= until) break;
+      if (tries < tries_without_sleep) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(nap);
       }
-    } catch (...) {
-      lose();
-      throw;
     }
-    lose();
     throw Error("rank " + std::to_string(rank_) + " of " + std::to_string(world_) +
                 " waits for another rank, which has not answered for " +
                 std::to_string(std::chrono::duration_cast<std::chrono::seconds>(patience).count()) +
                 " s: it is stopped, it hangs, or the network is down");
-  }
-
-  void lose() {
-    lost_ = true;
-    (void)buffers_.release();  // NOLINT(bugprone-unused-return-value): never freed, see Buffers
   }
 
   int rank_ = 0;

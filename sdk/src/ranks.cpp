@@ -6,13 +6,19 @@
 namespace seam {
 namespace {
 
-/// Longer than a slow disk needs for a checkpoint, which the first rank writes while others wait.
-constexpr std::chrono::minutes patience{10};
+std::chrono::milliseconds time_of(Patience patience) {
+  // Longer than a slow disk needs for a checkpoint, which the first rank writes while others wait.
+  constexpr std::chrono::minutes of_step{10};
+  constexpr std::chrono::hours of_flow{24};
+  return patience == Patience::step ? std::chrono::milliseconds(of_step) : of_flow;
+}
+
 /// The time for which a rank that fails waits for others that are about to exchange something.
 constexpr std::chrono::seconds patience_of_failing{10};
 
 /// The first byte of a word; the second one of a failure is its fault.
 constexpr char going_on = 'g';
+constexpr char stopping = 's';  // continues too, but asks all ranks to stop
 constexpr char failing = 'f';
 
 std::string rank_text(std::size_t rank) {
@@ -23,23 +29,39 @@ std::string rank_text(std::size_t rank) {
 
 Ranks::~Ranks() = default;
 
-std::vector<std::string> Ranks::all_gather(const std::string& what, std::string_view bytes) {
+std::vector<std::string> Ranks::all_gather(const std::string& what, std::string_view bytes,
+                                           Patience patience) {
+  try {
+    return gather(what, bytes, time_of(patience));
+  } catch (...) {
+    broken_ = true;
+    throw;
+  }
+}
+
+std::vector<std::string> Ranks::gather(const std::string& what, std::string_view bytes,
+                                       std::chrono::milliseconds patience) {
   if (parted_) throw Error("the ranks have parted", Fault::internal);
   const std::string here = "exchange " + std::to_string(++calls_) + ", " + what;
-  const std::vector<std::string> words = exchange(going_on + here, patience);
+  const std::vector<std::string> words = exchange((asked_ ? stopping : going_on) + here, patience);
   for (std::size_t rank = 0; rank < words.size(); ++rank) {
     const std::string& word = words[rank];
+    shall_stop_ = shall_stop_ || word.starts_with(stopping);
     if (word.size() < 2 || word[0] != failing) continue;
     parted_ = true;
     throw Error(rank_text(rank) + " failed: " + word.substr(2), static_cast<Fault>(word[1] - '0'));
   }
-  const auto differs =
-      std::ranges::find_if(words, [&](const std::string& word) { return word != words.front(); });
+  const auto place_in = [](const std::string& word) {
+    return std::string_view(word).substr(std::min<std::size_t>(word.size(), 1));
+  };
+  const auto differs = std::ranges::find_if(
+      words, [&](const std::string& word) { return place_in(word) != place_in(words.front()); });
   if (differs != words.end()) {
     parted_ = true;
-    throw Error("the ranks do not compute the same: rank 0 is at " + words.front().substr(1) +
-                    "; " + rank_text(static_cast<std::size_t>(differs - words.begin())) +
-                    " is at " + differs->substr(std::min<std::size_t>(differs->size(), 1)) +
+    throw Error("the ranks do not compute the same: rank 0 is at " +
+                    std::string(place_in(words.front())) + "; " +
+                    rank_text(static_cast<std::size_t>(differs - words.begin())) + " is at " +
+                    std::string(place_in(*differs)) +
                     "; all ranks need the same files, and processors of one type",
                 Fault::data);
   }

@@ -1,15 +1,11 @@
 #include "seam/runner.hpp"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <exception>
 #include <memory>
-#include <typeinfo>
 
-#include "out_of_memory.hpp"
 #include "running_call.hpp"
+#include "stack_frames.hpp"
 #include "undeclared_writes.hpp"
 #include "wrong_device.hpp"
 
@@ -75,21 +71,6 @@ StageRunner::~StageRunner() = default;
 
 namespace {
 
-/// "std::out_of_range": the reader of the message may not know C++, but the developer of the stage
-/// does.
-std::string type_of(const std::exception& error) {
-  const std::unique_ptr<char, decltype(&std::free)> name(
-      abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, nullptr), &std::free);
-  return name ? name.get() : typeid(error).name();
-}
-
-/// Removes the stack trace that LibTorch adds to messages.
-std::string without_frames(std::string_view message) {
-  message = message.substr(0, message.find("\nException raised from "));
-  message = message.substr(0, message.find("\nframe #0: "));
-  return std::string(message.substr(0, message.find_last_not_of('\n') + 1));
-}
-
 constexpr std::string_view one_count =
     "the fields of one batch must have the same number of rows, but ";
 
@@ -148,17 +129,8 @@ Outcome StageRunner::guarded(std::string_view doing, const Packet* packet, Body&
   try {
     const host::RunningCall call(name_, type_, doing, packet);
     return body();
-  } catch (Error& error) {
-    return failed(std::move(error));
-  } catch (const std::bad_alloc&) {
-    return failed(host::out_of_memory());
-  } catch (const std::exception& error) {
-    const std::string message = without_frames(error.what());
-    if (host::is_out_of_memory(message)) return failed(host::out_of_memory(message));
-    return failed(Error(message + " (a " + type_of(error) + ")", Fault::internal));
   } catch (...) {  // a plugin may throw anything; no exception may reach the graph
-    return failed(
-        Error("the stage threw an exception that is not a std::exception", Fault::internal));
+    return failed(caught_error());
   }
 }
 
@@ -338,7 +310,7 @@ Outcome StageRunner::watched(std::string_view doing, const RunState& run, const 
       throw;
     } catch (const std::exception& error) {
       const std::string problem = host::wrong_device(named, description(), providers_, run.device,
-                                                     without_frames(error.what()));
+                                                     host::without_frames(error.what()));
       if (problem.empty()) throw;
       throw Error(problem, Fault::internal);
     }

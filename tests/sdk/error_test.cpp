@@ -3,6 +3,11 @@
 #include <seam/error.hpp>
 #include <seam/origin.hpp>
 
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+
 namespace seam::error_test {
 
 TEST(Error, TellsTheChainFromTheInside) {
@@ -16,6 +21,25 @@ TEST(Error, TellsTheChainFromTheInside) {
 TEST(Error, IsAFaultOfTheDataUnlessSaidOtherwise) {
   EXPECT_EQ(Error("x").fault(), Fault::data);
   EXPECT_EQ(Error("x", Fault::internal).fault(), Fault::internal);
+}
+
+TEST(CaughtError, IsTheErrorThatWasThrown) {
+  const auto caught = [](const auto& exception) {
+    try {
+      throw exception;
+    } catch (...) {
+      return caught_error();
+    }
+  };
+  Error error("no such file", Fault::configuration);
+  EXPECT_EQ(caught(error.while_doing("reading")).full_message(), "no such file\n  while reading");
+  EXPECT_EQ(caught(error).fault(), Fault::configuration);
+  EXPECT_EQ(caught(std::bad_alloc()).fault(), Fault::data);
+  EXPECT_EQ(caught(std::runtime_error("CUDA out of memory")).fault(), Fault::data);
+  const Error other = caught(std::out_of_range("7 of 3\nException raised from at"));
+  EXPECT_STREQ(other.what(), "7 of 3 (a std::out_of_range)");
+  EXPECT_EQ(other.fault(), Fault::internal);
+  EXPECT_EQ(caught(7).fault(), Fault::internal);
 }
 
 TEST(Origin, SaysWhatIsKnown) {

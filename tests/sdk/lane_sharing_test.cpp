@@ -17,14 +17,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/sdk/thread_ranks.hpp"
 
-namespace seam {
-namespace lane_sharing_test {
+namespace seam::lane_sharing_test {
 
 using detail::SharedTree;
 using detail::Tensors;
@@ -68,19 +68,22 @@ class TrunkStage final : public ModuleStage<Trunk> {
   void declare(Declaration& d) override {
     d.doc("A trunk.");
     d.needs(field::images);
+    d.accepts(field::indices);
     d.provides(maps);
     declare_module(d);
   }
   using ModuleStage::net;
   std::function<void(Packet& packet, Context& context)> before_net;
   int passes = 0;
+  bool provides_nothing = false;
 
  private:
   [[nodiscard]] Trunk make() const override { return {}; }
   void forward(Trunk& net, Packet& packet, Context& context) override {
     ++passes;
     if (before_net) before_net(packet, context);
-    if (!context.dropped()) packet.set(maps, net->forward(packet.get(field::images)));
+    if (context.dropped() || provides_nothing) return;
+    packet.set(maps, net->forward(packet.get(field::images)));
   }
 };
 
@@ -168,12 +171,15 @@ struct Trial {
   Numbers step(const Packet& packet) {
     const Packet made = run(packet);
     const Tensor& embedding = made.get(field::embedding);
+    const Tensor drawn = torch::rand(3);  // as by a stage that does not seed the generator
     embedding.matmul(embedding.t()).sub(1).square().mean().backward();
     trunk->batch_accepted();
     head->batch_accepted();
     Numbers numbers{{"maps", made.get(maps).detach()},
                     {"embedding", embedding.detach()},
-                    {"longest", made.get(longest)}};
+                    {"longest", made.get(longest)},
+                    {"drawn", drawn},
+                    {"drawn again", torch::rand(3)}};
     add(numbers, "trunk.", *trunk);
     add(numbers, "head.", *head);
     return numbers;
@@ -332,14 +338,68 @@ TEST(LaneSharing, ALaneThatFailsWhenItIsComputedAgainFailsOnAllRanks) {
   });
 }
 
-TEST(LaneSharing, RanksWithOtherWeightsOrInputsPart) {
-  for (const bool weights : {true, false}) {
+TEST(LaneSharing, ALackOfMemoryIsNotABugOnAnyRank) {
+  ThreadRanks ranks(2);
+  ranks.run([&](Ranks& own) {
+    Trial trial({2, LaneMemory::keep, &own});
+    trial.trunk->before_net = [&](Packet& /*packet*/, Context& /*context*/) {
+      if (own.rank() == 1) throw std::bad_alloc();
+    };
+    trial.first.push(batch(8));
+    ASSERT_THAT(trial.first.errors(), SizeIs(1));
+    EXPECT_EQ(trial.first.errors()[0].fault(), Fault::data);
+    EXPECT_THAT(trial.first.errors()[0].full_message(), HasSubstr("there is not enough memory"));
+  });
+}
+
+TEST(LaneSharing, AFieldThatOneRankLacksIsNamed) {
+  ThreadRanks ranks(2);
+  ranks.run([&](Ranks& own) {
+    Trial trial({2, LaneMemory::keep, &own});
+    trial.trunk->provides_nothing = own.rank() == 1;
+    trial.first.push(batch(8));
+    ASSERT_THAT(trial.first.errors(), SizeIs(1));
+    EXPECT_THAT(trial.first.errors()[0].full_message(), HasSubstr("it provides field 'maps' in "));
+  });
+}
+
+TEST(LaneSharing, BytesThatNobodyReadsAreAnError) {
+  ThreadRanks ranks(2);
+  ranks.run([&](Ranks& own) {
+    const detail::LaneSharing sharing(2, &own);
+    seam::testing::RecordingServices services;
+    RunState run;
+    run.services = &services;
+    Context context(run, "model", 0);
+    const auto read_one = [](detail::ByteReader& bytes, std::size_t /*rank*/) {
+      (void)bytes.number();
+    };
+    const auto write = [](std::int64_t numbers) {
+      return [numbers](detail::ByteWriter& bytes) {
+        for (std::int64_t at = 0; at < numbers; ++at) bytes.number(at);
+      };
+    };
+    sharing.share(
+        "one", context, [] {}, write(1), read_one);
+    EXPECT_REFUSED(sharing.share(
+                       "two", context, [] {}, write(2), read_one),
+                   Fault::internal, "a rank sent too many bytes");
+  });
+}
+
+TEST(LaneSharing, RanksWithOtherWeightsInputsIntegersOrLanesPart) {
+  enum class Other : std::uint8_t { weights, input, integers, lanes };
+  for (const Other other : {Other::weights, Other::input, Other::integers, Other::lanes}) {
     ThreadRanks ranks(3);
     ranks.run([&](Ranks& own) {
+      const auto has = [&](Other what) { return own.rank() == 2 && other == what; };
       Trial trial({4, LaneMemory::keep, &own});
       trial.first.open();
-      Packet packet = batch(8, !weights && own.rank() == 2 ? 1e-3F : 0);
-      if (weights && own.rank() == 2) {
+      Packet packet = batch(8, has(Other::input) ? 1e-3F : 0);
+      packet.set(field::indices, {0, 1, 2, 3, 4, 5, 6, has(Other::integers) ? 8 : 7});
+      packet.set(field::groups, {0, 0, 0, 1, 1, 1, 2, 2});  // which the network does not read
+      packet.set(field::roles, std::vector(8, has(Other::lanes) ? Role::anchor : Role::single));
+      if (has(Other::weights)) {
         const torch::NoGradGuard no_gradient;
         trial.trunk->net()->conv->bias[1] += 1e-6;
       }
@@ -354,5 +414,4 @@ TEST(LaneSharing, RanksWithOtherWeightsOrInputsPart) {
   }
 }
 
-}  // namespace lane_sharing_test
-}  // namespace seam
+}  // namespace seam::lane_sharing_test

@@ -8,8 +8,7 @@
 
 #include "tests/sdk/thread_ranks.hpp"
 
-namespace seam {
-namespace ranks_test {
+namespace seam::ranks_test {
 
 using seam::testing::ThreadRanks;
 using ::testing::ElementsAre;
@@ -21,6 +20,20 @@ TEST(Ranks, GatherBytesInTheirOrder) {
     EXPECT_THAT(own.all_gather("letters", letter), ElementsAre("", "a", "aa"));
     EXPECT_THAT(own.all_gather("nothing", ""), ElementsAre("", "", ""));
     EXPECT_FALSE(own.parted());
+    EXPECT_FALSE(own.is_broken());
+    EXPECT_FALSE(own.shall_stop());
+  });
+}
+
+TEST(Ranks, ARequestToStopReachesAllOfThemWithTheNextExchange) {
+  ThreadRanks ranks(3);
+  ranks.run([](Ranks& own) {
+    if (own.rank() == 2) own.ask_to_stop();
+    EXPECT_FALSE(own.shall_stop()) << "not before";
+    EXPECT_THAT(own.all_gather("letters", "a"), ElementsAre("a", "a", "a"));
+    EXPECT_TRUE(own.shall_stop());
+    (void)own.all_gather("letters", "");
+    EXPECT_TRUE(own.shall_stop());
   });
 }
 
@@ -32,6 +45,7 @@ TEST(Ranks, ThatDoSomethingElsePart) {
                    "the ranks do not compute the same: rank 0 is at exchange 2, apples; rank 1 is "
                    "at exchange 2, pears");
     EXPECT_TRUE(own.parted());
+    EXPECT_TRUE(own.is_broken());
     EXPECT_TRUE(own.fail(Error("late"))) << "all know";
     EXPECT_REFUSED((void)own.all_gather("more", ""), Fault::internal, "the ranks have parted");
   });
@@ -75,5 +89,11 @@ TEST(Ranks, AFailureThatTheOthersDoNotHearOfIsReported) {
   EXPECT_FALSE(own.parted());
 }
 
-}  // namespace ranks_test
-}  // namespace seam
+TEST(Ranks, AnExchangeThatFailsOnThisRankAloneBreaksTheConnection) {
+  Alone own;
+  EXPECT_REFUSED((void)own.all_gather("apples", ""), Fault::data, "not all ranks are there");
+  EXPECT_TRUE(own.is_broken());
+  EXPECT_FALSE(own.parted());
+}
+
+}  // namespace seam::ranks_test

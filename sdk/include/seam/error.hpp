@@ -46,4 +46,8 @@ class SEAM_EXPORT Error : public std::runtime_error {
   std::vector<std::string> chain_;
 };
 
+/// For a `catch`: the exception that was caught, as an error. A lack of memory is Fault::data, and
+/// any other exception than seam::Error is Fault::internal.
+[[nodiscard]] SEAM_EXPORT Error caught_error();
+
 }  // namespace seam

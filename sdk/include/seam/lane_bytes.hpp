@@ -61,6 +61,7 @@ class ByteReader {
     std::memcpy(&value, take(sizeof value).data(), sizeof value);
     return value;
   }
+  [[nodiscard]] bool is_at_end() const { return bytes_.empty(); }
   [[nodiscard]] std::string_view text() { return take(static_cast<std::size_t>(number())); }
   [[nodiscard]] torch::Tensor tensor(const torch::Device& device) {
     const std::int64_t type = number();
@@ -87,26 +88,16 @@ class ByteReader {
   std::string_view bytes_;
 };
 
-/// A checksum of the values of tensors, at the speed of memory.
+/// A checksum of values, at the speed of memory.
 class Checksum {
  public:
   void add(const torch::Tensor& tensor) {
     if (!tensor.defined()) return mix(0, 1);
     const torch::Tensor values = dense_values(tensor);
-    const auto* const bytes = static_cast<const char*>(values.data_ptr());
-    const std::size_t count = values.nbytes();
-    constexpr std::size_t word = sizeof(std::uint64_t);
-    constexpr std::size_t lane_count = 4;  // independent, so that multiplications overlap
-    std::size_t at = 0;
-    for (; at + lane_count * word <= count; at += lane_count * word) {
-      for (std::size_t lane = 0; lane < lane_count; ++lane) {
-        std::uint64_t read = 0;
-        std::memcpy(&read, bytes + at + lane * word, word);
-        mix(lane, read);
-      }
-    }
-    for (; at < count; ++at) mix(0, static_cast<unsigned char>(bytes[at]));
-    mix(1, count);
+    add_bytes(values.data_ptr(), values.nbytes());
+  }
+  void add(const std::vector<std::int64_t>& numbers) {
+    add_bytes(numbers.data(), numbers.size() * sizeof(std::int64_t));
   }
 
   [[nodiscard]] std::string text() const {
@@ -121,6 +112,21 @@ class Checksum {
  private:
   static constexpr std::uint64_t factor = 0x9E3779B97F4A7C15;  // odd, so that no value is lost
 
+  void add_bytes(const void* data, std::size_t count) {
+    const auto* const bytes = static_cast<const char*>(data);
+    constexpr std::size_t word = sizeof(std::uint64_t);
+    constexpr std::size_t lane_count = 4;  // independent, so that multiplications overlap
+    std::size_t at = 0;
+    for (; at + lane_count * word <= count; at += lane_count * word) {
+      for (std::size_t lane = 0; lane < lane_count; ++lane) {
+        std::uint64_t read = 0;
+        std::memcpy(&read, bytes + at + lane * word, word);
+        mix(lane, read);
+      }
+    }
+    for (; at < count; ++at) mix(0, static_cast<unsigned char>(bytes[at]));
+    mix(1, count);
+  }
   void mix(std::size_t lane, std::uint64_t value) {
     sums_[lane] = std::rotl(sums_[lane] ^ value, 29) * factor;
   }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "seam/context.hpp"
+#include "seam/error.hpp"
 #include "seam/lane_bytes.hpp"
 #include "seam/ranks.hpp"
 #include "seam/tensor.hpp"
@@ -168,13 +169,13 @@ class LaneSharing {
       } else {
         write(bytes);
       }
-    } catch (const std::exception& exception) {
+    } catch (const std::exception&) {
       failure = std::current_exception();
-      const auto* const own = dynamic_cast<const Error*>(&exception);
+      const Error error = caught_error();
       bytes = {};
       bytes.number(failed);
-      bytes.number(static_cast<std::int64_t>(own == nullptr ? Fault::internal : own->fault()));
-      bytes.text(own == nullptr ? exception.what() : own->full_message());
+      bytes.number(static_cast<std::int64_t>(error.fault()));
+      bytes.text(error.full_message());
     }
     const std::vector<std::string> all = ranks_->all_gather(what, bytes.bytes());
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -190,7 +191,9 @@ class LaneSharing {
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       ByteReader reader(all[rank]);
       (void)reader.number();
-      if (rank != rank_) read(reader, rank);
+      if (rank == rank_) continue;
+      read(reader, rank);
+      if (!reader.is_at_end()) throw Error("a rank sent too many bytes", Fault::internal);
     }
   }
 

@@ -18,6 +18,7 @@
 
 #include <torch/autograd.h>
 #include <torch/types.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -188,7 +189,8 @@ class LaneBatch final : public torch::CustomClassHolder {
     const auto read = [&](ByteReader& bytes, std::size_t rank) {
       const auto count = static_cast<std::size_t>(bytes.number());
       for (std::size_t at = 0; at < std::max(count, provided_.size()); ++at) {
-        const std::string_view name = at < count ? bytes.text() : std::string_view();
+        if (at >= count) throw differs(provided_[at].name);
+        const std::string_view name = bytes.text();
         if (at >= provided_.size() || name != provided_[at].name) throw differs(name);
         has_gradient[at] = bytes.number() != 0 || has_gradient[at];
       }
@@ -202,7 +204,14 @@ class LaneBatch final : public torch::CustomClassHolder {
     Tensors same = used_;
     same.insert(same.end(), network_.buffers_before.begin(), network_.buffers_before.end());
     sharing_.share("forward pass of " + batch_text(same), context_, compute_own, write, read);
+    seed_generator();
     if (context_.dropped()) return {};
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+      for (std::size_t at = 0; at < provided_.size(); ++at) {
+        const bool fits = FieldTraits<Tensor>::rows(results[lane].at(at)) == lanes_[lane].count;
+        if (!fits) throw differs(provided_[at].name);
+      }
+    }
     set_buffers(mean_over_rows(sharing_.sum(std::move(sums))));
     set_buffers(integers);
     std::pair<Tensors, Tensors> joined_results;
@@ -245,6 +254,7 @@ class LaneBatch final : public torch::CustomClassHolder {
     };
     sharing_.share("backward pass of " + batch_text(of_results), context_, compute_own, write,
                    read);
+    seed_generator();
     Tensors all = sharing_.sum(std::move(sums));
     for (std::size_t input = 0; input < inputs; ++input) {
       Tensors of_lanes;
@@ -270,11 +280,21 @@ class LaneBatch final : public torch::CustomClassHolder {
     Tensors buffers;  ///< copies, as the lane has changed them: its graph may use them
   };
 
-  /// What must be the same on all ranks, in words.
+  /// Later stages that draw random numbers from LibTorch's generator get the same ones, whichever
+  /// lanes this rank has computed last.
+  void seed_generator() const { torch::manual_seed(context_.random(whole_).bits64()); }
+
+  /// What must be the same on all ranks, in words: of the fields, tensors and integers.
   [[nodiscard]] std::string batch_text(const Tensors& same) const {
     if (!sharing_.has_others()) return {};
+    using Integers = std::vector<std::int64_t>;
     Checksum checksum;
     for (const Tensor& tensor : same) checksum.add(tensor);
+    for (const LaneRows& lane : lanes_) checksum.add(Integers{lane.first, lane.count});
+    for (const Packet::Slot& slot : whole_.slots()) {
+      if (slot.type->name != type_name<Integers>()) continue;
+      checksum.add(*static_cast<const Integers*>(slot.value.get()));
+    }
     return "stage '" + std::string(context_.stage()) + "', packet " +
            std::to_string(whole_.sequence()) + " with " +
            std::to_string(lanes_.back().first + lanes_.back().count) + " rows, checksum " +

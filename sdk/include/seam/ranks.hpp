@@ -7,6 +7,7 @@
 ///     rank 2:  what, bytes ─┘                └──► an error that names the rank, on each of them
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -18,7 +19,14 @@
 
 namespace seam {
 
-/// One rank's end of the connection. Calls may come from any thread, but not from two at once.
+/// How long ranks wait for each other.
+enum class Patience : std::uint8_t {
+  step,  ///< minutes: all of them do the same work before the exchange
+  flow,  ///< a day: one may read its images, evaluate, or open its stages, much more slowly
+};
+
+/// One rank's end of the connection. Calls may come from any thread, but not from two at once,
+/// except for ask_to_stop() and is_broken().
 class SEAM_EXPORT Ranks {
  public:
   virtual ~Ranks();
@@ -34,9 +42,10 @@ class SEAM_EXPORT Ranks {
 
   /// The bytes of all ranks, in their order. `what` names the exchange, and says in words what must
   /// be the same on all ranks. Throws seam::Error, on all ranks alike, if a rank failed (with the
-  /// cause that it gave) or does something else; the ranks have parted then.
-  [[nodiscard]] std::vector<std::string> all_gather(const std::string& what,
-                                                    std::string_view bytes);
+  /// cause that it gave) or does something else; the ranks have parted then. Throws on this rank if
+  /// another one does not answer.
+  [[nodiscard]] std::vector<std::string> all_gather(const std::string& what, std::string_view bytes,
+                                                    Patience patience = Patience::step);
 
   /// Tells the other ranks that this one fails, so that their next exchange does. Returns whether
   /// all of them know: if not, they are busy, and the caller ends the job by abort(). Nothing to do
@@ -45,6 +54,13 @@ class SEAM_EXPORT Ranks {
 
   /// Whether an exchange has failed on all ranks alike.
   [[nodiscard]] bool parted() const { return parted_; }
+  /// Whether an exchange has failed, so that this rank cannot compute anything more.
+  [[nodiscard]] bool is_broken() const { return broken_; }
+
+  /// Asks all ranks to stop.
+  void ask_to_stop() { asked_ = true; }
+  /// Whether a rank had asked to stop before the last exchange: the same on all ranks.
+  [[nodiscard]] bool shall_stop() const { return shall_stop_; }
 
   /// Ends the processes of all ranks at once, without destructors.
   [[noreturn]] virtual void abort(int exit_code) = 0;
@@ -55,8 +71,14 @@ class SEAM_EXPORT Ranks {
                                                           std::chrono::milliseconds patience) = 0;
 
  private:
+  [[nodiscard]] std::vector<std::string> gather(const std::string& what, std::string_view bytes,
+                                                std::chrono::milliseconds patience);
+
   std::uint64_t calls_ = 0;
   bool parted_ = false;
+  bool shall_stop_ = false;
+  std::atomic<bool> asked_ = false;
+  std::atomic<bool> broken_ = false;
 };
 
 }  // namespace seam
