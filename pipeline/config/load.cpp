@@ -22,6 +22,7 @@
 #include "pipeline/config/stages.hpp"
 #include "pipeline/config/sweep.hpp"
 #include "pipeline/config/variants.hpp"
+#include "seam/network.hpp"
 
 namespace seam::host {
 namespace {
@@ -82,6 +83,24 @@ void check_trained(CheckedPipeline& pipeline, Findings& findings) {
                      {"its results are guesses: add a loss on '" + untrained.scores +
                       "', or evaluate without '" + untrained.field + "'"});
   }
+}
+
+/// Warns if `lanes` has no effect: no network takes part in the training flows that run.
+void check_lanes(const Table& tree, const CheckedPipeline& pipeline, Findings& findings) {
+  if (pipeline.spec.lanes.count == 1 || !trains(pipeline)) return;
+  const auto has_network = [&](const std::string& scheduled) {
+    const auto flow = std::ranges::find(pipeline.spec.flows, scheduled, &FlowSpec::name);
+    return trains(pipeline, *flow) && std::ranges::any_of(flow->nodes, [&](const FlowNode& node) {
+             // seam::ModuleStage, which computes in lanes, offers it.
+             const auto& offers = pipeline.stages.at(node.stage)->description().offers;
+             return std::ranges::find(offers, type_name<DescribesNetwork>(),
+                                      &OfferedInterface::interface) != offers.end();
+           });
+  };
+  if (std::ranges::any_of(scheduled_flows(pipeline.spec.schedule), has_network)) return;
+  findings.warning("no-effect", tree.find("pipeline")->node.table()->find("lanes")->node.place,
+                   "'lanes' of [pipeline] has no effect, because no training flow has a network "
+                   "that computes in lanes");
 }
 
 std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sources,
@@ -170,6 +189,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   pipeline.missing_data = missing_data();
   take(stages, registry, pipeline);
   check_trained(pipeline, findings);
+  check_lanes(*tree, pipeline, findings);
   return pipeline;
 }
 

@@ -3,7 +3,7 @@
 import subprocess
 import time
 
-from judge import Judge
+from judge import WARDROBE, Judge
 from lane_pipelines import CHAIN, TRIPLETS, metrics, tensors
 
 judge = Judge()
@@ -56,6 +56,26 @@ judge.refused("other lanes", "pipeline.lanes = 2 (was 3)", "run", "--resume", "c
 judge.check("no lanes are not written", "\nlanes" in (judge.folder / "chain-plain" / "resolved.toml").read_text(), False)
 judge.refused("a memory of no lanes", "'lanes_memory' of [pipeline] has no effect with lanes = 1", "check", "chain.toml",
               "--set", 'pipeline.lanes_memory="recompute"')
+# Nothing computes in lanes: a histogram, and a loss that is trained.
+(judge.folder / "histogram.toml").write_text(WARDROBE + """
+[stage.decode]
+use = "image.decode"
+[stage.batch]
+use = "batch"
+size = 14
+[stage.histogram]
+use = "baseline.hsv_histogram"
+[stage.proxies]
+use = "loss.proxy_anchor"
+classes = 14
+[stage.adam]
+use = "train.adam"
+[flow]
+train = "items -> decode -> batch -> histogram -> proxies -> adam"
+""")
+for lanes, warned in ((1, False), (2, True)):
+    checked = judge.call("check", "histogram.toml", "--set", f"pipeline.lanes={lanes}")
+    judge.check(f"{lanes} lanes of nothing", (checked.returncode, "'lanes' of [pipeline] has no effect" in checked.stderr), (0, warned))
 judge.refused("no lanes", "'lanes'", "check", "chain.toml", "--set", "pipeline.lanes=0")
 (judge.folder / "loss.toml").write_text(TRIPLETS.replace("model.sccapsnet", "model.sdropcapnet").replace(
     "classes = 14\nwidth = 8\nprimary_channels = 64\n", "image_height = 32\nimage_width = 32\nwidth = 4\n"))
