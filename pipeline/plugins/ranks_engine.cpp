@@ -62,7 +62,7 @@ std::unique_ptr<Ranks> join_ranks(const Launched& launched) {
   }
   boost::dll::fs::error_code problem;
   // Never unloaded. Global, because MPI loads parts of itself that look for its symbols.
-  static dll::shared_library loaded;
+  static dll::shared_library& loaded = *std::make_unique<dll::shared_library>().release();
   loaded.load(library.string(), dll::load_mode::rtld_now | dll::load_mode::rtld_global, problem);
   if (problem) {
     throw Error(who + ", but '" + library.string() + "' cannot be loaded: " + problem.message(),

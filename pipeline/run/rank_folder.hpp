@@ -18,7 +18,8 @@ class RankFolder {
 
   /// For a new run: a folder that does not exist.
   [[nodiscard]] std::filesystem::path empty() const { return folder_ / "run"; }
-  /// For a run to resume: copies of the files in its folder, and links to its checkpoints.
+  /// For a run to resume: copies of the files that it reads, and links to its checkpoints. Throws
+  /// std::filesystem::filesystem_error.
   [[nodiscard]] std::filesystem::path copy_of(const std::filesystem::path& run) const;
 
  private:

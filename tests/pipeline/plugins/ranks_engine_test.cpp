@@ -6,8 +6,7 @@
 #include <map>
 #include <string>
 
-namespace seam::host {
-namespace ranks_engine_test {
+namespace seam::host::ranks_engine_test {
 
 using ::testing::IsEmpty;
 
@@ -34,5 +33,4 @@ TEST(Launched, ProcessesOfARankAreNotRanks) {
   EXPECT_EQ(launched(environment), Launched());
 }
 
-}  // namespace ranks_engine_test
-}  // namespace seam::host
+}  // namespace seam::host::ranks_engine_test

@@ -1,15 +1,16 @@
 #include "pipeline/run/rank_folder.hpp"
 
 #include <gtest/gtest.h>
+#include <seam/refusal_testing.hpp>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
 #include "pipeline/run/files.hpp"
 #include "tests/temporary_folder.hpp"
 
-namespace seam::host {
-namespace rank_folder_test {
+namespace seam::host::rank_folder_test {
 
 using seam::test::TemporaryFolder;
 
@@ -29,15 +30,16 @@ TEST(RankFolder, ANewRunHasAFolderThatIsRemoved) {
 TEST(RankFolder, WhatARankDoesToTheRunThatItResumesDoesNotReachTheRun) {
   const TemporaryFolder run;
   fs::create_directories(run.path() / "checkpoints");
-  fs::create_directories(run.path() / "reports");
+  fs::create_directories(run.path() / "export");
   write_whole_file(run.path() / "metrics.jsonl", "one\n");
-  write_whole_file(run.path() / "reports/table.md", "two\n");
+  write_whole_file(run.path() / "export/embeddings.npy", "large");
+  fs::create_symlink("nothing", run.path() / "link");
   write_whole_file(run.path() / "checkpoints/epoch-1.safetensors", "weights");
   {
     const RankFolder folder;
     const fs::path copy = folder.copy_of(run.path());
     EXPECT_EQ(read_text_file(copy / "metrics.jsonl"), "one\n");
-    EXPECT_EQ(read_text_file(copy / "reports/table.md"), "two\n");
+    EXPECT_FALSE(fs::exists(copy / "export")) << "a resumed run does not read it";
     EXPECT_EQ(read_text_file(copy / "checkpoints/epoch-1.safetensors"), "weights");
     EXPECT_TRUE(fs::is_symlink(copy / "checkpoints/epoch-1.safetensors")) << "it may be large";
     LineFile(copy / "metrics.jsonl", 0).append("three\n");
@@ -47,5 +49,18 @@ TEST(RankFolder, WhatARankDoesToTheRunThatItResumesDoesNotReachTheRun) {
   EXPECT_EQ(read_text_file(run.path() / "checkpoints/epoch-1.safetensors"), "weights");
 }
 
-}  // namespace rank_folder_test
-}  // namespace seam::host
+TEST(RankFolder, NeedsAFolderForTemporaryFiles) {
+  const char* const before = std::getenv("TMPDIR");
+  const std::string folder = before == nullptr ? "" : before;
+  ::setenv("TMPDIR", "/nowhere", 1);
+  EXPECT_REFUSED(RankFolder(), Fault::data,
+                 "cannot create a temporary folder: No such file or directory; set TMPDIR to a "
+                 "folder that exists and can be written to");
+  if (before == nullptr) {
+    ::unsetenv("TMPDIR");
+  } else {
+    ::setenv("TMPDIR", folder.c_str(), 1);
+  }
+}
+
+}  // namespace seam::host::rank_folder_test
