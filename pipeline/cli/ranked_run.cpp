@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <mutex>
 #include <optional>
@@ -14,6 +16,7 @@
 #include "pipeline/experiments/run_folder.hpp"
 #include "pipeline/run/agreement.hpp"
 #include "pipeline/run/checkpoint.hpp"
+#include "pipeline/run/data_files.hpp"
 #include "pipeline/run/rank_folder.hpp"
 
 namespace seam::host {
@@ -129,8 +132,10 @@ ExitCode run_as_rank(RunArguments arguments, Ranks& ranks,
     code = run_there(std::move(arguments), ranks, folder, run);
   } catch (const Error& thrown) {
     error = thrown;
-  } catch (const std::exception& thrown) {
-    error = Error(thrown.what(), Fault::internal);
+  } catch (const std::filesystem::filesystem_error& thrown) {
+    error = Error(thrown.what(), Fault::data);
+  } catch (const std::exception&) {
+    error = caught_error();
   }
   if (error) code = report_error(*error);
   const bool failed =
@@ -148,13 +153,22 @@ ExitCode run_as_rank(RunArguments arguments, Ranks& ranks,
   return code;  // for compilers that do not see that it never returns
 }
 
-void refuse_few_lanes(const PipelineSpec& spec, const Ranks& ranks) {
-  if (spec.lanes.count >= ranks.world()) return;
-  throw Error(fmt::format("{} ranks were started, but [pipeline] has lanes = {}: ranks share out "
-                          "the lanes of networks; set `lanes` to {} or a multiple of it, or start "
-                          "fewer ranks",
-                          ranks.world(), spec.lanes.count, ranks.world()),
-              Fault::configuration);
+void refuse_unless_shareable(const CheckedPipeline& pipeline, const Ranks& ranks) {
+  const std::int64_t lanes = pipeline.spec.lanes.count;
+  if (lanes < ranks.world()) {
+    throw Error(
+        fmt::format("{} ranks were started, but [pipeline] has lanes = {}: ranks share out "
+                    "the lanes of networks; set `lanes` to {} or a multiple of it, or start "
+                    "fewer ranks",
+                    ranks.world(), lanes, ranks.world()),
+        Fault::configuration);
+  }
+  if (const auto outside = written_elsewhere(pipeline)) {
+    throw Error(fmt::format("stage '{}' may write to '{}', and all ranks would do so at once; use "
+                            "a path relative to the run folder: --set {}=FOLDER",
+                            outside->stage, outside->path, outside->key),
+                Fault::configuration);
+  }
 }
 
 }  // namespace seam::host

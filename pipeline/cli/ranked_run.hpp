@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "pipeline/cli/verbs.hpp"
-#include "pipeline/config/pipeline_spec.hpp"
+#include "pipeline/config/load.hpp"
 #include "seam/ranks.hpp"
 
 namespace seam::host {
@@ -15,7 +15,8 @@ namespace seam::host {
 ExitCode run_as_rank(RunArguments arguments, Ranks& ranks,
                      const std::function<ExitCode(RunArguments)>& run);
 
-/// Throws seam::Error (configuration) if there are fewer lanes than ranks.
-void refuse_few_lanes(const PipelineSpec& spec, const Ranks& ranks);
+/// Throws seam::Error (configuration) if there are fewer lanes than ranks, or if all ranks would
+/// write to the same path.
+void refuse_unless_shareable(const CheckedPipeline& pipeline, const Ranks& ranks);
 
 }  // namespace seam::host

@@ -19,7 +19,6 @@
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/run_folder.hpp"
 #include "pipeline/plugins/ranks_engine.hpp"
-#include "pipeline/run/agreement.hpp"
 #include "pipeline/run/counted_categories.hpp"
 #include "pipeline/run/evaluation.hpp"
 #include "pipeline/run/freed_memory.hpp"
@@ -254,13 +253,16 @@ ExitCode run_in(RunArguments arguments, Ranks* ranks) {
   if (arguments.headspace) return headspace_verb(options_for(arguments, start, {}), arguments);
   StopSignals::block();  // the display has a thread
   StopState stop;
-  const std::string unit = ranks == nullptr ? "step" : "flow";
+  const std::string unit = ranks == nullptr ? "step" : "training step or evaluation";
   const ColourUse colour = colour_of(arguments);
   Display display(std::cout, std::cerr, style_of(arguments),
                   {screen_of(STDOUT_FILENO, colour), screen_of(STDERR_FILENO, colour)});
   const StopSignals signals(
       stop, duration_of(arguments.time_limit), arguments.stopped_code,
-      [&display, &unit](StopNotice notice) { display.message(text_of(notice, unit)); },
+      [&display, &unit, ranks](StopNotice notice) {
+        if (ranks != nullptr) ranks->ask_to_stop();
+        display.message(text_of(notice, unit));
+      },
       [&display, &arguments] {
         const Display::Now now = display.now();
         display.message(overdue_text(now.activity, now.run_directory));
@@ -284,7 +286,7 @@ ExitCode run_in(RunArguments arguments, Ranks* ranks) {
     return report_error(missing_data_error("the run was not started", missing));
   }
 
-  if (ranks != nullptr) refuse_few_lanes(prepared.loaded.pipeline->spec, *ranks);
+  if (ranks != nullptr) refuse_unless_shareable(*prepared.loaded.pipeline, *ranks);
 
   std::optional<PipelineSpec> before;
   if (start == Start::from) {
@@ -311,14 +313,8 @@ ExitCode run_in(RunArguments arguments, Ranks* ranks) {
   options.threads = prepared.threads;
   options.numerics = numerics_for(*prepared.loaded.pipeline);
   obey_numerics(options.numerics);
-  // A rank that stopped by itself would leave the others waiting.
-  std::optional<AgreedStop> agreed;
-  if (ranks == nullptr) {
-    options.stop = &stop;
-  } else {
-    options.ranks = ranks;
-    options.agreed_stop = &agreed.emplace(*ranks, stop);
-  }
+  options.ranks = ranks;
+  if (ranks == nullptr) options.stop = &stop;  // a rank that stopped by itself would be missing
   options.timing = arguments.timing ? Timing::whole : Timing::brief;
   options.trace = arguments.trace;
   const RunSummary summary = run_pipeline(*prepared.loaded.pipeline, options, display);

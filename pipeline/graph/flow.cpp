@@ -250,7 +250,7 @@ FlowResult RunningFlow::result() const {
   if (wiring_) result.steps = wiring_->steps();
   result.skipped = state_.skipped();
   result.failures = state_.failures();
-  result.cancelled = state_.curtailed() && state_.stop_requested();
+  result.cancelled = state_.curtailed() && (state_.stop_requested() || state_.ranks_shall_stop());
   result.packets_peak = static_cast<std::uint64_t>(budget_.packets_peak());
   result.bytes_peak = static_cast<std::uint64_t>(budget_.bytes_peak());
   const bool early = result.error || result.cancelled || options_.extent == Extent::first_batch;

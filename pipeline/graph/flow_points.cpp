@@ -64,7 +64,7 @@ void FlowPoints::stand_at(std::uint64_t steps, StepLane::Boundary boundary) {
     }
   }
   forget_before(steps);
-  const bool stop = state_.stop_requested();
+  const bool stop = state_.stop_requested() || state_.ranks_shall_stop();
   const bool ended = boundary == StepLane::Boundary::ended;
   if (!stop && !(ended && keeper_.wants_point(steps))) return;
   std::uint64_t inputs = 0;

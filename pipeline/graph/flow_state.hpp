@@ -15,6 +15,7 @@
 #include "pipeline/graph/flow.hpp"
 #include "pipeline/graph/resumable.hpp"
 #include "pipeline/graph/stage_clock.hpp"
+#include "seam/ranks.hpp"
 
 namespace seam::host {
 
@@ -52,6 +53,11 @@ class FlowState {
   void stop_at_point(bool does) { stops_at_point_ = does; }
   [[nodiscard]] bool stop_requested() const {
     return options.stop != nullptr && (options.stop->soon || options.stop->cancel);
+  }
+  /// Whether ranks have agreed to stop. For the compute thread, on which they agree: all of them
+  /// end the flow at the same point.
+  [[nodiscard]] bool ranks_shall_stop() const {
+    return run.lanes.ranks != nullptr && run.lanes.ranks->shall_stop();
   }
   /// Ends the flow at the point that it has reached.
   void halt() { curtailed_ = stopped_ = true; }

@@ -219,7 +219,8 @@ bool Segment::run_stage(std::size_t at, Envelope& envelope, std::int64_t& from) 
     return false;
   }
   add<std::uint64_t>(place_, counter.failed, 1);
-  if (origin && outcome.error().fault() != Fault::cancelled && !stages_[at]->broke_declaration()) {
+  if (origin && outcome.error().fault() != Fault::cancelled && !stages_[at]->broke_declaration() &&
+      !has_lost_ranks()) {
     flow_.skip(stages_[at]->name(), {*origin, replay_, sequence}, outcome.error());
   } else {
     flow_.fail(outcome.error());
@@ -241,6 +242,7 @@ Outcome Segment::attempt(std::size_t at, Envelope& envelope) {
   if (retries > 0 && changes_packet) before = envelope.packet;
   Outcome outcome = call();
   for (int i = 0; i < retries && outcome.kind() == Outcome::Kind::failed; ++i) {
+    if (has_lost_ranks()) break;
     if (before) envelope.packet = *before;
     outcome = call();
   }
@@ -401,6 +403,11 @@ void Segment::account(std::size_t stage, Counter::Lane& lane, std::uint64_t sequ
 BackwardListener* Segment::backward_listener() const {
   const bool listens = flow_.run.training && place_ == Workplace::compute_thread;
   return listens ? &flow_.backward : nullptr;
+}
+
+bool Segment::has_lost_ranks() const {
+  const Ranks* const ranks = flow_.run.lanes.ranks;
+  return place_ == Workplace::compute_thread && ranks != nullptr && ranks->is_broken();
 }
 
 bool Segment::measures_memory() const {

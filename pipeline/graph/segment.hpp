@@ -167,6 +167,9 @@ class Segment {
   [[nodiscard]] StageRunner::Standing ask_collector();
   /// Null if no gradients are computed in the segment.
   [[nodiscard]] BackwardListener* backward_listener() const;
+  /// Whether the exchange with other ranks has failed: then no packet can be skipped or tried
+  /// again.
+  [[nodiscard]] bool has_lost_ranks() const;
   /// Whether its calls' memory is measured: in a step, unless the tensors are on a GPU.
   [[nodiscard]] bool measures_memory() const;
   /// Owner of the tensors that its calls allocate.

@@ -123,8 +123,10 @@ std::string CheckpointKeeper::keep(const FlowPoint& point, const PointStages& st
     kept_ = true;
     return {};
   }
-  checkpoint.stages = parts_.stages.save(start_.position, stages.in_step);
-  write(checkpoint);
+  if (parts_.options.writes_checkpoints()) {  // all ranks stop at the same point
+    checkpoint.stages = parts_.stages.save(start_.position, stages.in_step);
+    write(checkpoint);
+  }
   under_way_ = std::move(checkpoint.flow);
   kept_ = true;
   due_ = false;

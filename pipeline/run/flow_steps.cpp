@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "pipeline/run/agreement.hpp"
 #include "pipeline/run/clock.hpp"
 #include "pipeline/run/watchdog.hpp"
 #include "pipeline/text/count.hpp"
@@ -168,8 +169,8 @@ FlowSteps::FlowSteps(const RunParts& parts, RunIdentity identity, Progress progr
     : parts_(parts), checkpoints_(parts_, std::move(identity), std::move(progress)) {}
 
 bool FlowSteps::stop_requested() const {
-  AgreedStop* const agreed = parts_.options.agreed_stop;
-  return agreed == nullptr ? parts_.services.stop_requested() : agreed->requested();
+  Ranks* const ranks = parts_.options.ranks;
+  return ranks == nullptr ? parts_.services.stop_requested() : agree_to_stop(*ranks);
 }
 
 std::string FlowSteps::place_text(const std::string& flow, std::int64_t epoch) const {

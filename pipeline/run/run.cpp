@@ -12,9 +12,9 @@
 #include <set>
 #include <utility>
 
+#include "pipeline/run/agreement.hpp"
 #include "pipeline/run/best_kept.hpp"
 #include "pipeline/run/checkpoint.hpp"
-#include "pipeline/run/checksum.hpp"
 #include "pipeline/run/class_names.hpp"
 #include "pipeline/run/clock.hpp"
 #include "pipeline/run/crash_report.hpp"
@@ -61,7 +61,6 @@ class Run final {
  private:
   void start();
   [[nodiscard]] Launch new_launch(const std::optional<Beginning>& begins_with) const;
-  [[nodiscard]] Terms terms_of_ranks() const;
   void note_start(const std::optional<Beginning>& begins_with) const;
   void restore();
   /// None if the run has no checkpoint yet. Renames damaged files.
@@ -183,7 +182,7 @@ void Run::start() {
   if (options_.start == Start::from) begins_with = beginning();
   if (options_.shard) refuse_unless_splittable(pipeline_);
   launch_ = new_launch(begins_with);
-  if (options_.ranks != nullptr) agree_on(terms_of_ranks(), *options_.ranks);
+  if (options_.ranks != nullptr) agree_on(terms_of(launch_, spec_, options_), *options_.ranks);
   const bool resume = options_.start == Start::resume;
   directory_.emplace(resume ? RunDirectory::reopen(options_.run_directory)
                             : RunDirectory::create(options_.run_directory, spec_.name));
@@ -236,19 +235,6 @@ Launch Run::new_launch(const std::optional<Beginning>& begins_with) const {
                    begins_with->file.filename().string()};
   }
   return launch;
-}
-
-Terms Run::terms_of_ranks() const {
-  Terms terms{{"version", launch_.version},
-              {"numerics", to_text(options_.numerics)},
-              {"lanes", std::to_string(spec_.lanes.count)},
-              {"SHA-256 of the pipeline", sha256(spec_.resolved)}};
-  for (const PluginUsed& plugin : launch_.plugins) {
-    terms.emplace_back("SHA-256 of " + std::filesystem::path(plugin.path).filename().string(),
-                       plugin.sha256);
-  }
-  for (const auto& [key, hash] : launch_.data) terms.emplace_back("content of " + key, hash);
-  return terms;
 }
 
 void Run::note_start(const std::optional<Beginning>& begins_with) const {
@@ -352,6 +338,10 @@ void Run::restore() {
 
 CheckpointFolder::Newest Run::newest_checkpoint(const Launch& recorded) const {
   CheckpointFolder::Newest newest = CheckpointFolder(directory_->checkpoints()).newest();
+  // Before it, no rank renames files: the others may still read them.
+  if (options_.ranks != nullptr) {
+    agree_on({{"the newest checkpoint", newest.file.filename().string()}}, *options_.ranks);
+  }
   for (const CheckpointFolder::DamagedFile& damaged : newest.damaged) {
     const auto aside = CheckpointFolder::set_aside(damaged.file);
     services_->message(
@@ -443,6 +433,10 @@ void Run::open_stages() {
     stages_.load(begin_.stages, begin_.position);
     begin_.stages.clear();  // frees memory
   }
+  // Each rank may have read its own file of weights, or its own copy of the checkpoint.
+  if (options_.ranks != nullptr) {
+    agree_on(terms_of(stages_.save(begin_.position)), *options_.ranks);
+  }
 }
 
 /// Restores the scores of the flows that the checkpoint covers; score.json may have later ones.
@@ -483,7 +477,9 @@ void Run::go_through_schedule() {
                   identity_,
                   {begin_.trainings, begin_.training_steps.value_or(0), std::move(begin_.flow)});
   const ScheduleEnd end = run_schedule(spec_.schedule, summary_.position, steps);
-  if (options_.ranks != nullptr) (void)options_.ranks->all_gather("the end of the run", {});
+  if (options_.ranks != nullptr) {
+    (void)options_.ranks->all_gather("the end of the run", {}, Patience::flow);
+  }
   if (end == ScheduleEnd::complete && options_.shard) {
     summary_.files = written_files(pipeline_, directory_->path());
   }

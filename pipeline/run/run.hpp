@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "pipeline/config/load.hpp"
-#include "pipeline/run/agreement.hpp"
 #include "pipeline/run/display.hpp"
 #include "pipeline/run/flow_runner.hpp"
 #include "pipeline/run/numerics.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/run/summary.hpp"
+#include "seam/ranks.hpp"
 
 namespace seam::host {
 
@@ -36,9 +36,9 @@ struct RunOptions {
   int threads = 1;
   Numerics numerics;
   StopState* stop = nullptr;  ///< optional; outlives the run
-  /// The processes that compute the run; null: only this one. Outlives the run.
+  /// The processes that compute the run, which are asked to stop instead of `stop`; null: only this
+  /// one. Outlives the run.
   Ranks* ranks = nullptr;
-  AgreedStop* agreed_stop = nullptr;  ///< of the ranks, instead of `stop`
   Timing timing = Timing::brief;
   /// Extent of each flow; a run of first batches writes no checkpoints.
   Extent extent = Extent::whole;

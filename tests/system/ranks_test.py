@@ -120,13 +120,14 @@ code, errors = end(start(4, "run", "--resume", "killed"))
 judge.check(f"resumed by four: exit code\n{errors}\n", code, 0)
 judge.check("killed with two ranks, resumed by four", results("killed") == long)
 
-# A request to one rank stops all of them after the flow.
+# A request to one rank stops all of them within the flow.
 program = start(4, "run", "long.toml", "--run-dir", "stopped", *lanes(4))
 wait_for("a stop", "stopped/checkpoints/*-step-*.safetensors", program)
 os.kill(pid(3), signal.SIGUSR1)
 code, errors = end(program)
 judge.check(f"stopped: exit code\n{errors}\n", code, 4)
-judge.holds("stopped on request" in errors, f"what a stop prints\n{errors}")
+judge.holds(re.search(r"stopped on request .* after step \d+ of flow 'train'", errors), f"what a stop prints\n{errors}")
+judge.holds(list((judge.folder / "stopped/checkpoints").glob("epoch-0-step-*")), "the step is kept")
 judge.succeed("run", "--resume", "stopped")
 judge.check("stopped with four ranks, resumed by one process", results("stopped") == long)
 
@@ -143,6 +144,19 @@ judge.holds(time.monotonic() - began < 30, "a rank that fails ends the others wi
 judge.check("the run folder says so", "rank 1 failed: " in (judge.folder / "failed/summary.json").read_text())
 
 
+# Rank 1 cannot decode one image, and the others must not skip the batches that it does not compute.
+shutil.copytree(judge.folder / "wardrobe", judge.folder / "partly/wardrobe")
+shutil.copy(judge.folder / "chain.toml", judge.folder / "partly")
+picture = sorted((judge.folder / "partly/wardrobe/img").rglob("*.jpg"))[0]
+picture.write_bytes(picture.read_bytes()[:300])
+skip = [part for stage in ("model", "descriptors", "adam", "sgd") for part in ("--set", f"'stage.{stage}.on_error=\"skip\"'")]
+code, errors = end(start(2, "run", "chain.toml", "--run-dir", str(judge.folder / "skipping"), *lanes(4), *skip, FOLDER_OF_1="partly"))
+judge.check(f"a rank fails alone, and stages may skip\n{errors}\n", (code, errors.count("rank 1 failed: ")), (3, 1))
+judge.holds(list((judge.folder / "skipping/checkpoints").glob("*-step-*")), "the rank fails in the first step")
+judge.succeed("run", "--resume", "skipping")
+judge.check("after the failure of a rank, resumed by one process", results("skipping") == expected["chain"])
+
+
 def refused(what, part, ranks, *arguments, code=2):
     found, errors = end(start(ranks, *arguments))
     judge.holds(found == code and errors.count(part) == 1,
@@ -155,6 +169,19 @@ refused("an evaluation", "only training by `seam run FILE` is shared out among r
 refused("a file with a mistake", "'epoch'", 2, "run", "chain.toml", "--set", "schedule.epoch=3")
 refused("other parameters on a rank", "SHA-256 of the pipeline: ", 2, "run", "chain.toml", *lanes(4),
         "--set", "stage.adam.rate=0.00$((RANK+1))")
+# Another run's weights, of which none is trained, on rank 1.
+judge.run("chain.toml", "seed-7", "--threads", "1", "--set", "pipeline.seed=7")
+shutil.copytree(judge.folder / "wardrobe", judge.folder / "other/wardrobe")
+shutil.copy(judge.folder / "chain.toml", judge.folder / "other")
+shutil.copytree(judge.folder / "chain-one", judge.folder / "other/chain-one")
+shutil.copy(judge.folder / "seed-7/checkpoints/epoch-2.safetensors", judge.folder / "other/chain-one/checkpoints")
+frozen = ["--set", "'stage.model.weights=\"chain-one\"'", "--set", "'stage.model.freeze=[\"*\"]'"]
+code, errors = end(start(2, "run", "chain.toml", "--run-dir", str(judge.folder / "frozen"), *lanes(4), *frozen, FOLDER_OF_1="other"))
+judge.check(f"other frozen weights on a rank\n{errors}\n", (code, errors.count("SHA-256 of the state of stage 'model': ")), (2, 1))
+(judge.folder / "export.toml").write_text(TRIPLETS.replace("[flow]", "[stage.embeddings]\nuse = \"export.embeddings\"\n[flow]").replace(
+    "-> search -> recall", "-> {search -> recall, embeddings}"))
+refused("an export to a folder of all ranks", "all ranks would do so at once", 2, "run", "export.toml", *lanes(2),
+        "--set", "'stage.embeddings.folder=\"../exported\"'")
 refused("a rank without its file", "rank 1 failed: chain1.toml: error: ", 2, "run", "chain${RANK#0}.toml", *lanes(2))
 judge.check("no run folder is left of a rejected run", list(judge.folder.glob("runs/*")), [])
 ran = judge.call("run", "chain.toml", OMPI_COMM_WORLD_SIZE="2", **{name: VARIABLES[name] for name in VARIABLES if name.startswith("OMPI")})

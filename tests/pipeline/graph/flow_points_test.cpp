@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/pipeline/graph/flow_fixture.hpp"
+#include "tests/sdk/echo_ranks.hpp"
 
 namespace seam::host::flow_points_test {
 
@@ -246,6 +247,27 @@ TEST_F(FlowPointsTest, StoppedAnywhereItGoesOnToTheSame) {
       }
     }
   }
+}
+
+TEST_F(FlowPointsTest, RanksStopAtTheNextPointAfterTheExchangeInWhichTheyAgree) {
+  make(2);
+  ASSERT_FALSE(run_chain(1).error);
+  const std::vector<std::string> expected = seen_;
+  seam::testing::EchoRanks ranks;
+  options_.run.lanes.ranks = &ranks;
+  options_.stop = nullptr;
+  make(2);
+  on_step([&](std::size_t step) {
+    if (step == 2) ranks.ask_to_stop();
+    if (step == 5) (void)ranks.all_gather("a batch", "");
+  });
+  EXPECT_TRUE(run_chain(8).cancelled);
+  EXPECT_EQ(seen_.size(), 6U) << "there is no point after 5 steps";
+  ASSERT_EQ(keeper_.points.size(), 1U);
+  EXPECT_EQ(keeper_.points[0].steps, 6U);
+  options_.run.lanes.ranks = nullptr;
+  EXPECT_FALSE(go_on(8).cancelled);
+  EXPECT_EQ(seen_, expected);
 }
 
 TEST_F(FlowPointsTest, ACollectorThatAlwaysHoldsSomeSaysWhichComeAgain) {

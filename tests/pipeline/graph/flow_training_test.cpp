@@ -12,10 +12,12 @@
 
 #include "pipeline/graph/flow.hpp"
 #include "tests/pipeline/graph/flow_fixture.hpp"
+#include "tests/sdk/echo_ranks.hpp"
 
 namespace seam::host::flow_training_test {
 
 using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 /// Takes steps: a flow that contains it trains.
@@ -173,6 +175,28 @@ TEST_F(FlowTrainingTest, DropsAndFailuresEndAStepToo) {
     calls.push_back("index" + text);
   }
   expect(flow, calls);
+}
+
+// The others would take the step, or the batch, without this rank.
+TEST_F(FlowTrainingTest, AFailedExchangeWithRanksIsNeitherSkippedNorTriedAgain) {
+  for (const OnError on_error : {OnError::skip, OnError::retry}) {
+    seam::testing::EchoRanks ranks;
+    ranks.other = [](const std::string& bytes) {
+      if (bytes.find("batch 2") != std::string::npos) throw Error("rank 1 is lost");
+      return bytes;
+    };
+    options_.run.lanes.ranks = &ranks;
+    options_.stage_specs["model"].on_error = on_error;
+    options_.stage_specs["model"].retries = 3;
+    add<Count>("count", 5);
+    compute("model", [&](Packet& packet, Context&) {
+      (void)ranks.all_gather("batch " + std::to_string(packet.get(number)), "");
+    });
+    adam();
+    EXPECT_THAT(failure_of("count -> model -> adam"), HasSubstr("rank 1 is lost"));
+    EXPECT_THAT(calls_.take(),
+                ElementsAreArray({"model 0", "adam 0", "model 1", "adam 1", "model 2"}));
+  }
 }
 
 // Packets held by a collector inside the step do not block the next batch, even if one packet fills

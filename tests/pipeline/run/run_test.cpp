@@ -16,6 +16,7 @@
 #include "pipeline/run/checkpoint.hpp"
 #include "seam/stage.hpp"
 #include "tests/pipeline/run/full_disk.hpp"
+#include "tests/sdk/echo_ranks.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::run_test {
@@ -259,6 +260,44 @@ TEST_F(RunPipelineTest, TellsTheFlowsWhatTheyNeed) {
   EXPECT_TRUE(options.stage_specs.contains("model"));
 }
 
+/// Changes the value of the term `name` in the other rank's terms.
+std::function<std::string(std::string)> with_other(const std::string& name) {
+  return [name](std::string terms) {
+    const std::size_t at = terms.find(name + "\",\"");
+    if (at != std::string::npos) terms.insert(at + name.size() + 3, "other-");
+    return terms;
+  };
+}
+
+TEST_F(RunPipelineTest, RanksWithOtherStatesDoNotBegin) {
+  add_stages();
+  seam::testing::EchoRanks ranks;
+  options_.ranks = &ranks;
+  ranks.other = with_other("SHA-256 of the state of stage 'model'");
+  EXPECT_THAT(run(), fails_with(ExitCode::configuration,
+                                HasSubstr("\nSHA-256 of the state of stage 'model': ")));
+  EXPECT_THAT(events_, Not(Contains("flow train 0")));
+}
+
+TEST_F(RunPipelineTest, RanksRenameADamagedCheckpointWhenAllHaveReadThem) {
+  add_stages();
+  stop_in(2);
+  run();
+  const fs::path newest = folder_.path() / "run/checkpoints/epoch-2.safetensors";
+  ASSERT_TRUE(fs::exists(newest));
+  std::ofstream(newest) << "damaged";
+  seam::testing::EchoRanks ranks;
+  options_.ranks = &ranks;
+  ranks.other = with_other("the newest checkpoint");
+  EXPECT_THAT(go_on(), fails_with(ExitCode::configuration,
+                                  HasSubstr("the newest checkpoint: epoch-1.safetensors on rank 0, "
+                                            "other-epoch-1.safetensors on rank 1")));
+  EXPECT_TRUE(fs::exists(newest));
+  seam::testing::EchoRanks again;
+  options_.ranks = &again;
+  EXPECT_EQ(go_on().code, ExitCode::success);
+}
+
 TEST_F(RunPipelineTest, AFailedFlowEndsTheRunAndClosesTheStages) {
   add_stages();
   flows_.script = [](const FlowOptions& options, FlowResult& result) {
@@ -425,6 +464,21 @@ TEST_F(PointTest, ARunGoesOnWithinAFlow) {
                     HasSubstr(loss + "2,\"value\":3.5}"), Not(HasSubstr(loss + "3"))));
   EXPECT_THAT(file("metrics.jsonl"), Not(HasSubstr(R"("name":"flows","step":1)")))
       << "values that a stage records when it begins are in the checkpoint";
+}
+
+TEST_F(PointTest, OfAllRanksTheFirstOneWritesIt) {
+  for (const int rank : {0, 1}) {
+    seam::testing::EchoRanks ranks(rank);
+    options_.ranks = &ranks;
+    options_.stop = nullptr;
+    options_.run_directory = folder_.path() / ("rank-" + std::to_string(rank));
+    stop_within_epoch_1();
+    const RunSummary stopped = run();
+    EXPECT_EQ(stopped.code, ExitCode::cancelled);
+    EXPECT_EQ(stopped.steps_done, 2U);
+    EXPECT_EQ(fs::exists(options_.run_directory / "checkpoints/epoch-1-step-2.safetensors"),
+              rank == 0);
+  }
 }
 
 TEST_F(PointTest, MetricsOfTheTailAloneAreLeftOutAndNamed) {
