@@ -20,7 +20,7 @@ class EchoRanks final : public Ranks {
   [[nodiscard]] int world() const override { return 2; }
   [[noreturn]] void abort(int exit_code) override { std::_Exit(exit_code); }
 
-  /// What the other rank says instead of these bytes; may throw.
+  /// Returns the other rank's bytes; may throw.
   std::function<std::string(std::string)> other = [](std::string bytes) { return bytes; };
 
  protected:

@@ -1,14 +1,11 @@
 #include "pipeline/plugins/ranks_engine.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <string>
 
 namespace seam::host::ranks_engine_test {
-
-using ::testing::IsEmpty;
 
 TEST(Launched, LaunchersSayHowManyProcessesThereAre) {
   EXPECT_EQ(launched({{"OMPI_COMM_WORLD_SIZE", "4"}}), (Launched{"OMPI_COMM_WORLD_SIZE", 4}));
