@@ -67,7 +67,6 @@ size = 14
 use = "baseline.hsv_histogram"
 [stage.proxies]
 use = "loss.proxy_anchor"
-classes = 14
 [stage.adam]
 use = "train.adam"
 [flow]
