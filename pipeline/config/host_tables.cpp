@@ -49,7 +49,7 @@ HostTable pipeline_table(PipelineSpec& spec) {
   table.key<LaneMemory>(
       "lanes_memory", lanes.memory,
       "what networks keep of a lane for its gradient: everything, or nothing, so that each lane is "
-      "computed twice and a batch needs the memory of one. The results are the same",
+      "computed twice and a batch needs the memory of one. The results are the same on a CPU",
       {{"keep", LaneMemory::keep}, {"recompute", LaneMemory::recompute}});
   table.default_is_comment();
   table.key("deterministic", deterministic,

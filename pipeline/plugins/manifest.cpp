@@ -170,16 +170,23 @@ ManifestReading find_section(Reader& reader, std::string& manifest_text) {
   return other_library();
 }
 
-/// "2.13" of "2.13.0".
+/// "2.13" of "2.13.0+cpu".
 std::string_view major_minor(std::string_view version) {
   const std::size_t major = version.find('.');
   if (major == std::string_view::npos) return version;
   return version.substr(0, version.find_first_not_of("0123456789", major + 1));
 }
 
+/// "cpu" of "2.13.0+cpu".
+std::string_view build_of(std::string_view version) {
+  const std::size_t plus = version.find('+');
+  return plus == std::string_view::npos ? std::string_view() : version.substr(plus + 1);
+}
+
 /// Whether one library can serve both.
 bool interchangeable(std::string_view a, std::string_view b) {
-  return major_minor(a) == major_minor(b);
+  const bool same_build = build_of(a).empty() || build_of(b).empty() || build_of(a) == build_of(b);
+  return major_minor(a) == major_minor(b) && same_build;
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 ///     ├ .text ...                    compiler=gcc 12
 ///     ├ .seam_manifest ────────►     stdlib=libstdc++ abi1
 ///     └ section headers              sanitizer=none
-///                                    libtorch=2.13.0
+///                                    libtorch=2.13.0+cpu
 ///                                    opencv=none
 ///                                    stages=image.decode image.resize
 ///
@@ -25,7 +25,7 @@ struct Manifest {
   std::string compiler;   ///< family and major version
   std::string stdlib;     ///< standard library and its ABI
   std::string sanitizer;  ///< "none", "address" or "thread"
-  std::string libtorch;   ///< version of its headers, "2.13.0"; or "none"
+  std::string libtorch;   ///< version and build, "2.13.0+cpu" or "2.13.0+cuda"; or "none"
   std::string opencv;     ///< version, or "none"
   std::vector<std::string> stages;
 

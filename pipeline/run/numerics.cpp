@@ -31,8 +31,9 @@ Error no_device(const CheckedPipeline& pipeline, const std::vector<std::string>&
     text += fmt::format("there {} {}", devices.size() == 1 ? "is" : "are", enumerated(devices));
     if (devices.size() == 1) {
       text += fmt::format(
-          "; LibTorch {} finds no GPU: it is a build for CPUs only (see \"On a GPU\" in "
-          "docs/dependencies.md), or this process can use none (see `nvidia-smi`)",
+          "; LibTorch finds no GPU: it is a build for CPUs only (see \"On a GPU\" in "
+          "docs/dependencies.md; the plugins were built with {}), or this process cannot use "
+          "one (see `nvidia-smi`)",
           libtorch);
     }
   }

@@ -212,7 +212,7 @@ Findings gives_the_same_bytes(const Candidate& candidate) {
         std::ranges::find(trial.description().offers, type_name<DescribesNetwork>(),
                           &OfferedInterface::interface) != trial.description().offers.end();
     if (!network || !trial.training() || !candidate.weights) return;
-    // On a GPU, gradients of biases depend on the layout of what they are summed over.
+    // On a GPU, the two may round differently, as the gradient of a bias of model.capsnet does.
     if (candidate.device != "cpu") return;
     if (const auto found = difference_by_lane_memory(candidate)) {
       findings.push_back("lanes that are computed again for the gradient: " + *found);

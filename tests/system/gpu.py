@@ -8,8 +8,8 @@ Not part of the tests, because the machines that run them have no GPU.
 
 import json
 import math
+import os
 import pathlib
-import signal
 import struct
 import subprocess
 import sys
@@ -17,6 +17,7 @@ import tempfile
 import time
 
 DEMO = "pipelines/demo.toml"
+LIMIT = 600  # seconds for a run
 build = pathlib.Path(sys.argv[1]).resolve()
 seam = str(build / "bin/seam")
 failures = 0
@@ -28,11 +29,15 @@ def row(name, outcome, passed=True):
     print(f"{name:<34} {outcome}{'' if passed else '   FAILED'}", flush=True)
 
 
+def command_of(folder, *options):
+    return [seam, "run", DEMO, "--run-dir", str(folder), "--resume-if-present", "--quiet", *options]
+
+
 def run(folder, *options):
     """Trains the demo; returns its seconds."""
     begin = time.monotonic()
-    command = [seam, "run", DEMO, "--run-dir", str(folder), "--resume-if-present", "--quiet", *options]
-    done = subprocess.run(command, capture_output=True, text=True)
+    command = command_of(folder, *options)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
     return time.monotonic() - begin
@@ -59,13 +64,12 @@ def contents(folder):
 
 
 def interrupted(folder, *options):
-    """Stops a run in its fourth epoch and resumes it."""
-    command = [seam, "run", DEMO, "--run-dir", str(folder), "--quiet", *options]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while process.poll() is None and not (folder / "checkpoints/epoch-3.safetensors").exists():
-        time.sleep(0.02)
-    process.send_signal(signal.SIGTERM)
-    code = process.wait()
+    """Stops a run in its fourth epoch and resumes it; returns the exit code of the first part."""
+    with subprocess.Popen(command_of(folder, *options), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and not (folder / "checkpoints/epoch-3.safetensors").exists():
+            time.sleep(0.02)
+        process.terminate()
+        code = process.wait(LIMIT)
     run(folder, *options)
     return code
 
@@ -100,11 +104,16 @@ def check_demo(work):
         abs(value - a) <= 3 * math.hypot(error, error_a))
 
 
+if not os.access(seam, os.X_OK):
+    sys.exit(f"{seam} is not built")
 doctor = subprocess.run([seam, "doctor"], capture_output=True, text=True)
-print(doctor.stdout)
+print(doctor.stdout + doctor.stderr)
 if "cuda:0" not in doctor.stdout:
-    sys.exit("LibTorch finds no GPU: check with nvidia-smi, and build with a CUDA build of LibTorch")
+    sys.exit('LibTorch finds no GPU: see nvidia-smi, and "On a GPU" in docs/dependencies.md')
 check_tests()
 with tempfile.TemporaryDirectory() as folder:
-    check_demo(pathlib.Path(folder))
+    work = pathlib.Path(folder)
+    os.environ["SEAM_WARDROBE"] = str(work / "wardrobe")
+    run(work / "drawing", "--set", "schedule.epochs=1")  # draws the photographs that the others read
+    check_demo(work)
 sys.exit(failures > 0)

@@ -11,8 +11,8 @@
 ///         .connect = [](Harness& search) { ... search.refer("index", ...); return gallery; }});
 ///
 /// The cases are named Conformance/STAGE.CHECK. On a machine with a GPU, a stage that computes with
-/// tensors has one more: Conformance/STAGE.OnCuda runs all checks there. One case covers all stages
-/// of a program: Conformance.LetsTheProgramEnd. Needs GoogleTest.
+/// tensors has one more: Conformance/STAGE.OnCuda runs the checks there, except that of lanes. One
+/// case covers all stages of a program: Conformance.LetsTheProgramEnd. Needs GoogleTest.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -93,7 +93,11 @@ namespace detail {
 #define SEAM_SANITIZER "none"
 #endif
 #ifdef SEAM_WITH_TENSOR
-#define SEAM_LIBTORCH_VERSION TORCH_VERSION  // that of its headers, which CPU and CUDA builds share
+#if __has_include(<ATen/cuda/CUDAConfig.h>)  // generated; missing in CPU-only builds
+#define SEAM_LIBTORCH_VERSION TORCH_VERSION "+cuda"
+#else
+#define SEAM_LIBTORCH_VERSION TORCH_VERSION "+cpu"
+#endif
 #else
 #define SEAM_LIBTORCH_VERSION "none"
 #endif

@@ -196,16 +196,19 @@ TEST(Mismatch, NamesBothValuesAndTheRemedy) {
   EXPECT_THAT(mismatch(plugin, host), HasSubstr("sanitizer memory"));
 }
 
-TEST(LibraryConflict, MajorAndMinorMustAgree) {
+TEST(LibraryConflict, MajorMinorAndTheBuildForCudaMustAgree) {
   Manifest a = host_manifest();
   Manifest b = a;
-  a.libtorch = "2.13.0";
+  a.libtorch = "2.13.0+cpu";
   b.libtorch = "2.13.1";
   EXPECT_EQ(library_conflict(a, "a.so", b, "b.so"), "");
   b.libtorch = "2.1.0";
   EXPECT_THAT(library_conflict(a, "a.so", b, "b.so"),
-              ::testing::AllOf(HasSubstr("LibTorch 2.13.0"), HasSubstr("2.1.0"),
+              ::testing::AllOf(HasSubstr("LibTorch 2.13.0+cpu"), HasSubstr("2.1.0"),
                                HasSubstr("'a.so'"), HasSubstr("'b.so'")));
+  b.libtorch = "2.13.0+cuda";
+  EXPECT_THAT(library_conflict(a, "a.so", b, "b.so"),
+              ::testing::AllOf(HasSubstr("LibTorch 2.13.0+cpu"), HasSubstr("2.13.0+cuda")));
   b.libtorch = "none";
   EXPECT_EQ(library_conflict(a, "a.so", b, "b.so"), "");
   a.opencv = "4.6.0";

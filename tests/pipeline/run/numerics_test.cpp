@@ -67,9 +67,9 @@ TEST(Numerics, ALibTorchThatFindsNoGpuIsNamed) {
   pipeline.spec.device = "cuda";
   pipeline.devices = &one_cpu;
   pipeline.plugins.emplace_back().manifest.libtorch = "none";
-  pipeline.plugins.emplace_back().manifest.libtorch = "2.13.0";
+  pipeline.plugins.emplace_back().manifest.libtorch = "2.13.0+cpu";
   EXPECT_REFUSED((void)numerics_for(pipeline), Fault::configuration,
-                 "there is cpu; LibTorch 2.13.0 finds no GPU: it is a build for CPUs only");
+                 "there is cpu; LibTorch finds no GPU: it is a build for CPUs only");
   pipeline.devices = nullptr;
   EXPECT_REFUSED((void)numerics_for(pipeline), Fault::configuration,
                  "no plugin in this pipeline uses LibTorch");

@@ -114,9 +114,9 @@ struct Refusal {
 /// Expects `parse` to refuse the text with each of the changes.
 inline void expect_refusals(const std::string& text, const std::vector<Refusal>& refusals,
                             const std::function<void(const std::string&)>& parse) {
-  for (const auto& [from, to, message] : refusals) {
-    EXPECT_REFUSED(parse(replaced(text, from, to)), Fault::data, message)
-        << "'" << to << "' instead of '" << from << "'";
+  for (const Refusal& refusal : refusals) {
+    EXPECT_REFUSED(parse(replaced(text, refusal.from, refusal.to)), Fault::data, refusal.message)
+        << "'" << refusal.to << "' instead of '" << refusal.from << "'";
   }
 }
 

@@ -212,9 +212,10 @@ TEST(Inception, TrainingGivesTheSameBytesForAnyNumberOfThreads) {
 }
 
 TEST(Inception, TakesTheSmallestImagesAndRefusesSmallerOnes) {
-  for (const auto& [blocks, least] : std::map<std::int64_t, std::int64_t>{
+  for (const auto& sizes : std::map<std::int64_t, std::int64_t>{
            {1, 27}, {3, 27}, {4, 43}, {8, 43}, {9, 75}, {11, 75}}) {
-    nn::Inception network(small(blocks));
+    const std::int64_t least = sizes.second;
+    nn::Inception network(small(sizes.first));
     network->eval();
     EXPECT_THAT(network->forward(torch::rand({2, 3, least, least})).sizes().vec(),
                 ElementsAre(2, 6));
