@@ -1,5 +1,6 @@
 #include "pipeline/graph/flow_points.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -54,49 +55,45 @@ bool FlowPoints::find(std::uint64_t steps, std::uint64_t& inputs) const {
 }
 
 void FlowPoints::stand_at(std::uint64_t steps, StepLane::Boundary boundary) {
-  if (given_up_ || state_.discarding()) return;
-  if (!std::exchange(asked_, true)) {
-    try {
-      (void)all_ready();  // so that a stage that cannot be suspended is reported early
-    } catch (const Error& error) {
-      state_.fail(error);
-      return;
-    }
+  if (state_.discarding()) return;
+  try {
+    if (!given_up_) keep_or_stop(steps, boundary);
+    // Whether a rank has points may depend on the timing of its threads, but all ranks have to stop
+    // after the same step.
+    if (state_.ranks_shall_stop() && pause_of_step() != Pause::later) state_.halt();
+  } catch (const Error& error) {
+    state_.fail(error);
+  } catch (const std::exception& error) {
+    state_.fail(Error(error.what(), Fault::internal));
   }
+}
+
+void FlowPoints::keep_or_stop(std::uint64_t steps, StepLane::Boundary boundary) {
+  // At once, so that a stage that cannot be suspended is reported early.
+  if (!std::exchange(asked_, true) && pause_of_step() == Pause::unsupported) return;
   forget_before(steps);
   const bool stop = state_.stop_requested() || state_.ranks_shall_stop();
   const bool ended = boundary == StepLane::Boundary::ended;
   if (!stop && !(ended && keeper_.wants_point(steps))) return;
   std::uint64_t inputs = 0;
-  try {
-    if (steps == state_.options.from.steps) {  // nothing was done yet
-      if (steps == 0 && all_ready()) keep(0, 0);
-      state_.halt();
-      return;
-    }
-    if (!find(steps, inputs) || !all_ready()) return;
-    keep(steps, inputs);
-  } catch (const Error& error) {
-    state_.fail(error);
-    return;
-  } catch (const std::exception& error) {
-    state_.fail(Error(error.what(), Fault::internal));
+  if (steps == state_.options.from.steps) {  // nothing was done yet
+    if (steps == 0 && pause_of_step() == Pause::ready) keep(0, 0);
+    state_.halt();
     return;
   }
+  if (!find(steps, inputs) || pause_of_step() != Pause::ready) return;
+  keep(steps, inputs);
   if (stop && !given_up_) state_.halt();
 }
 
-bool FlowPoints::all_ready() {
-  bool ready = true;
+Pause FlowPoints::pause_of_step() {
+  Pause least = Pause::ready;
   for (StageRunner* stage : in_step_) {
     const Pause pause = stage->pause(state_.run).pause;
-    if (pause == Pause::unsupported) {
-      cannot(*stage);
-      return false;
-    }
-    ready = ready && pause == Pause::ready;
+    if (pause == Pause::unsupported) cannot(*stage);
+    least = std::min(least, pause);
   }
-  return ready;
+  return least;
 }
 
 void FlowPoints::keep(std::uint64_t steps, std::uint64_t inputs) {

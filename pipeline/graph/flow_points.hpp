@@ -3,7 +3,8 @@
 ///     batch: number 6 is made of all packets before 224 ──► made(7, 224)
 ///     lane:  7 steps are done ──► stop wanted, or checkpoint due? ──► all stages ready? ──► keep
 ///
-/// A stop request ends the flow at its next point, or at once if it turns out to have none.
+/// A stop request ends the flow at its next point, or at once if it turns out to have none. Ranks
+/// that agree to stop end it after the next step at which the stages of the step can be suspended.
 #pragma once
 
 #include <atomic>
@@ -36,8 +37,9 @@ class FlowPoints {
  private:
   void forget_before(std::uint64_t steps);
   [[nodiscard]] bool find(std::uint64_t steps, std::uint64_t& inputs) const;
-  /// Returns whether every stage of the step can be suspended now.
-  [[nodiscard]] bool all_ready();
+  void keep_or_stop(std::uint64_t steps, StepLane::Boundary boundary);
+  /// Whether the stages of the step can be suspended now: the least answer of all of them.
+  [[nodiscard]] Pause pause_of_step();
   void keep(std::uint64_t steps, std::uint64_t inputs);
   void give_up(const std::string& why);
 
@@ -45,7 +47,7 @@ class FlowPoints {
   FlowKeeper& keeper_;
   std::vector<StageRunner*> in_step_;
   PointStages names_;
-  bool asked_ = false;  // all_ready(), once; on the compute thread
+  bool asked_ = false;  // pause_of_step(), once; on the compute thread
   std::atomic<bool> given_up_ = false;
   mutable std::mutex mutex_;
   std::map<std::uint64_t, std::uint64_t> inputs_;  // by steps, for future points

@@ -29,9 +29,17 @@ void FlowState::fail(Error error) {
     const std::lock_guard lock(mutex_);
     if (error_) return;
     error_ = std::move(error);
-    stopped_ = true;
   }
-  if (on_failure) on_failure();
+  end();
+}
+
+void FlowState::halt() {
+  curtailed_ = true;
+  end();
+}
+
+void FlowState::end() {
+  if (!stopped_.exchange(true) && on_end) on_end();
 }
 
 void FlowState::skip(const std::string& stage, const Skip& skipped, const Error& error) {

@@ -38,9 +38,9 @@ class FlowState {
   BackwardClock backward;
   CallMemoryMeter memory;             ///< of the compute thread
   std::uint64_t backward_packet = 0;  ///< in the call that the compute thread is in
-  /// Called once by the first thread that fails, after discarding() has become true. Must neither
+  /// Called once, when the flow fails or halts, after discarding() has become true. Must neither
   /// wait nor throw. Set before the flow runs.
-  std::function<void()> on_failure;
+  std::function<void()> on_end;
 
   /// After an error or a stop request, arriving packets are discarded. Returning true also records
   /// that work was left undone.
@@ -60,7 +60,7 @@ class FlowState {
     return run.lanes.ranks != nullptr && run.lanes.ranks->shall_stop();
   }
   /// Ends the flow at the point that it has reached.
-  void halt() { curtailed_ = stopped_ = true; }
+  void halt();
   /// A source ended after a stop request, perhaps prematurely: the packets in flight continue to
   /// the next point, but the stages are not notified that the flow has ended.
   void cut() { curtailed_ = cut_ = true; }
@@ -83,6 +83,7 @@ class FlowState {
   [[nodiscard]] std::vector<Failure> failures() const;
 
  private:
+  void end();
   [[nodiscard]] bool must_discard() const {
     if (stopped_.load(std::memory_order_relaxed)) return true;
     if (options.stop == nullptr) return false;

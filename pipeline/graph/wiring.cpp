@@ -161,6 +161,10 @@ Wiring::Lane& Wiring::lane_of(std::size_t from) {
     lane.lane.on_boundary = [this](std::uint64_t steps, StepLane::Boundary boundary) {
       points_->stand_at(steps, boundary);
     };
+  } else if (state_.run.lanes.ranks != nullptr) {
+    lane.lane.on_boundary = [this](std::uint64_t /*steps*/, StepLane::Boundary /*boundary*/) {
+      if (state_.ranks_shall_stop()) state_.halt();
+    };
   }
   lane.deliver = serial_node(Workplace::compute_thread, [target = &lane.lane](Message&& message) {
     target->accept(std::move(message));

@@ -17,9 +17,18 @@ namespace {
 
 /// The file that contains the functions of the SDK.
 std::string sdk_library() {
+  // In a program that is not position-independent, &caught_error is an address in the program.
+  const void* const function = ::dlsym(RTLD_NEXT, "_ZN4seam12caught_errorEv");
   Dl_info info{};
-  const bool found = ::dladdr(reinterpret_cast<const void*>(&caught_error), &info) != 0;
+  const bool found = function != nullptr && ::dladdr(function, &info) != 0;
   return found && info.dli_fname != nullptr ? info.dli_fname : std::string();
+}
+
+/// Throws seam::Error if the file cannot be read: ranks that cannot read theirs would agree.
+std::string sha256_of_readable(const std::string& file) {
+  std::string hash = sha256_of_file(file);
+  if (hash.empty()) throw Error("cannot read '" + file + "' to compare it with the other ranks'");
+  return hash;
 }
 
 /// The first processor's name in /proc/cpuinfo; empty if it has none.
@@ -53,8 +62,8 @@ constexpr const char* absent = "nothing";
 
 Terms terms_of(const Launch& launch, const PipelineSpec& spec, const RunOptions& options) {
   Terms terms{{"version", launch.version},
-              {"SHA-256 of the program", sha256_of_file("/proc/self/exe")},
-              {"SHA-256 of libseam.so", sha256_of_file(sdk_library())},
+              {"SHA-256 of the program", sha256_of_readable("/proc/self/exe")},
+              {"SHA-256 of libseam.so", sha256_of_readable(sdk_library())},
               {"processor", processor()},
               {"threads", std::to_string(options.threads)},
               {"numerics", to_text(options.numerics)},

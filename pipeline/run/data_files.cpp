@@ -1,10 +1,12 @@
 #include "pipeline/run/data_files.hpp"
 
+#include <algorithm>
 #include <set>
 #include <system_error>
 #include <utility>
 
 #include "pipeline/run/checksum.hpp"
+#include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "sdk/src/weights_metadata.hpp"
 
@@ -79,7 +81,9 @@ std::map<std::string, std::string> initial_files(const CheckedPipeline& pipeline
 }
 
 std::optional<WrittenElsewhere> written_elsewhere(const CheckedPipeline& pipeline) {
+  const std::vector<std::string> opened = opening_order(pipeline.spec);
   for (const StageSpec& stage : pipeline.spec.stages) {
+    if (std::ranges::find(opened, stage.name) == opened.end()) continue;
     for (const ParameterInfo& parameter :
          pipeline.stages.at(stage.name)->description().parameters) {
       if (parameter.kind != ValueKind::path || parameter.folder_with || parameter.exists_in ||

@@ -173,6 +173,11 @@ bool FlowSteps::stop_requested() const {
   return ranks == nullptr ? parts_.services.stop_requested() : agree_to_stop(*ranks);
 }
 
+bool FlowSteps::runs_to_its_end(const std::string& flow) const {
+  return parts_.options.ranks != nullptr &&
+         !parts_.stages.trains(flow_named(parts_.pipeline.spec, flow));
+}
+
 std::string FlowSteps::place_text(const std::string& flow, std::int64_t epoch) const {
   const ScheduleSpec& schedule = parts_.pipeline.spec.schedule;
   if (!in_epochs(schedule, flow)) return fmt::format("flow '{}'", flow);

@@ -31,6 +31,8 @@ class FlowSteps final : public ScheduleSteps {
 
   FlowEnd run_flow(const std::string& flow, std::int64_t epoch) override;
   [[nodiscard]] bool stop_requested() const override;
+  /// Ranks exchange nothing in a flow that does not train.
+  [[nodiscard]] bool runs_to_its_end(const std::string& flow) const override;
   [[nodiscard]] std::optional<double> metric(const std::string& name) const override {
     return parts_.services.metrics().value(name);
   }

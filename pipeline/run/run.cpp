@@ -15,6 +15,7 @@
 #include "pipeline/run/agreement.hpp"
 #include "pipeline/run/best_kept.hpp"
 #include "pipeline/run/checkpoint.hpp"
+#include "pipeline/run/checksum.hpp"
 #include "pipeline/run/class_names.hpp"
 #include "pipeline/run/clock.hpp"
 #include "pipeline/run/crash_report.hpp"
@@ -31,6 +32,7 @@
 #include "pipeline/run/services.hpp"
 #include "pipeline/run/trace.hpp"
 #include "pipeline/run/trace_context.hpp"
+#include "pipeline/text/count.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "pipeline/text/utf8.hpp"
 #include "sdk/src/out_of_memory.hpp"
@@ -340,7 +342,9 @@ CheckpointFolder::Newest Run::newest_checkpoint(const Launch& recorded) const {
   CheckpointFolder::Newest newest = CheckpointFolder(directory_->checkpoints()).newest();
   // Before it, no rank renames files: the others may still read them.
   if (options_.ranks != nullptr) {
-    agree_on({{"the newest checkpoint", newest.file.filename().string()}}, *options_.ranks);
+    agree_on({{"the newest checkpoint", newest.file.filename().string()},
+              {"SHA-256 of it", sha256_of_file(newest.file)}},
+             *options_.ranks);
   }
   for (const CheckpointFolder::DamagedFile& damaged : newest.damaged) {
     const auto aside = CheckpointFolder::set_aside(damaged.file);
@@ -433,7 +437,7 @@ void Run::open_stages() {
     stages_.load(begin_.stages, begin_.position);
     begin_.stages.clear();  // frees memory
   }
-  // Each rank may have read its own file of weights, or its own copy of the checkpoint.
+  // Each rank may have read its own file of weights.
   if (options_.ranks != nullptr) {
     agree_on(terms_of(stages_.save(begin_.position)), *options_.ranks);
   }
@@ -479,6 +483,10 @@ void Run::go_through_schedule() {
   const ScheduleEnd end = run_schedule(spec_.schedule, summary_.position, steps);
   if (options_.ranks != nullptr) {
     (void)options_.ranks->all_gather("the end of the run", {}, Patience::flow);
+    const Exchanged& exchanged = options_.ranks->exchanged();
+    services_->note(
+        fmt::format("in training steps, this rank received {} from the others in {:.1f} s",
+                    mebibytes_text(exchanged.bytes), exchanged.seconds));
   }
   if (end == ScheduleEnd::complete && options_.shard) {
     summary_.files = written_files(pipeline_, directory_->path());

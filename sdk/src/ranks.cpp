@@ -31,8 +31,16 @@ Ranks::~Ranks() = default;
 
 std::vector<std::string> Ranks::all_gather(const std::string& what, std::string_view bytes,
                                            Patience patience) {
+  const auto from = std::chrono::steady_clock::now();
   try {
-    return gather(what, bytes, time_of(patience));
+    std::vector<std::string> all = gather(what, bytes, time_of(patience));
+    if (patience == Patience::step) {
+      for (const std::string& one : all) exchanged_.bytes += one.size();
+      exchanged_.bytes -= bytes.size();
+      exchanged_.seconds +=
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+    }
+    return all;
   } catch (...) {
     broken_ = true;
     throw;

@@ -121,7 +121,8 @@ void DrawnNeighbours::declare(Declaration& d) {
   d.parameter("size", size_, "longer side of the drawn images").range(16, 1024).unit("px");
   d.parameter("root", root_,
               "the folder that the data set's file names are relative to; empty: searched from its "
-              "list upwards");
+              "list upwards")
+      .folder_with({});
   d.parameter("folder", folder_, "folder of the drawings, relative to the run folder");
   d.needs(field::rankings).contract("*[N," + std::to_string(k_) + "+]");
   d.needs(field::origins);

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -172,26 +173,34 @@ width = 128
 """
 
 
-def bench_run(build, turns, folder):
-    """`seam run` on real files beside loops in PyTorch that train the same networks on the same images; SCCapsNet's peer
-    takes steps on random ones."""
+# Three batches of 32 triplets at 256x256; 23 class capsules, whatever the list's categories are.
+FEW = ("stage.train_items.limit=96", "stage.model.train_mask=none", "stage.model.classes=23")
+
+
+def set_inshop(folder):
+    """Returns DeepFashion's In-Shop folder, which pipeline files then find."""
     folder = folder or "SEAM_TEST_DATA" in os.environ and pathlib.Path(os.environ["SEAM_TEST_DATA"]) / "deepfashion-inshop"
     if not folder:
         sys.exit("bench: name DeepFashion's In-Shop folder, or set SEAM_TEST_DATA")
     os.environ["DEEPFASHION"] = str(folder)
+    return folder
+
+
+def bench_run(build, turns, folder):
+    """`seam run` on real files beside loops in PyTorch that train the same networks on the same images; SCCapsNet's peer
+    takes steps on random ones."""
+    folder = set_inshop(folder)
     python = peer_python("numpy", "torch", "opencv", "lite0")
     training = [python, PEERS / "inshop_training.py", folder, "--network"]
     with tempfile.TemporaryDirectory() as scratch:
         subprocess.run([*training, "lite0", "--trace", f"{scratch}/lite0.pt"], check=True)
         lite0 = pathlib.Path(scratch, "lite0.toml")
         lite0.write_text(LITE0.format(pipelines=ROOT / "pipelines", trace=f"{scratch}/lite0.pt"))
-        # Three batches of 32 triplets at 256x256; 23 class capsules, whatever the list's categories are.
-        few = ("stage.train_items.limit=96", "stage.model.train_mask=none", "stage.model.classes=23", "schedule.epochs=2")
         sccapsnet = [python, PEERS / "sccapsnet_step.py", "--strongest"]
         type_d = ("model", "enhance", "attention", "descriptors", "capsules", "together")
         programs = {  # file: its changes, the stages that are trained, the peer's name and program
             "inshop-embedding.toml": (("schedule.epochs=3",), ["model"], "run", [*training, "embedding"]),
-            "inshop-sccapsnet.toml": (few, None, "step", sccapsnet),
+            "inshop-sccapsnet.toml": ((*FEW, "schedule.epochs=2"), None, "step", sccapsnet),
             "descriptors/type-d.toml": (("schedule.epochs=2", "schedule.stop_early=false"), type_d, "run", [*training, "type-d", "--epochs", "2"]),
             lite0: (("schedule.epochs=2",), ["model"], "run", [*training, "lite0", "--epochs", "2"]),
         }
@@ -212,6 +221,42 @@ def bench_run(build, turns, folder):
                 ours, theirs = map(statistics.median, sides)
                 lines.append(f"run file={pathlib.Path(file).stem} precision={precision} ratio={ours / theirs:.2f} "
                              f"seam_images_per_second={ours:.1f} pytorch_images_per_second={theirs:.1f}")
+    print("\n".join(lines))
+
+
+def step_costs(run):
+    """The memory of the tensors in a step in MiB, and the share of the training that ranks spend in exchanges."""
+    train = next(flow for flow in json.loads((run / "summary.json").read_text())["flows"] if flow["flow"] == "train")
+    exchanged = re.search(r"received .* from the others in ([\d.]+) s", (run / "run.log").read_text())
+    return {"mib": max(stage.get("tensor_bytes_in_use", 0) for stage in train["stages"]) / 2**20,
+            "exchange_share": float(exchanged.group(1)) / train["seconds"] if exchanged else 0}
+
+
+def bench_lanes(build, turns, folder):
+    """Training steps in lanes, and by two ranks with one thread each, beside one process with two threads."""
+    set_inshop(folder)
+    if not shutil.which("mpirun") or not (build / "lib" / "seam" / "seam_mpi.so").exists():
+        sys.exit("bench: there is no mpirun, or seam_mpi.so was not built; scripts/setup --mpi installs MPI")
+    mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"]
+    lines = []
+    for file, few in (("inshop-embedding.toml", ()), ("inshop-sccapsnet.toml", FEW)):
+        def train(lanes, *changes, few=few, file=file, **more):
+            changes = (*few, "schedule.epochs=2", f"pipeline.lanes={lanes}", *changes)
+            return lambda: seam_training(ROOT, build, file, *changes, read=step_costs, **more)
+
+        seen = values_in_turns(turns, {
+            "without lanes": train(1),
+            "4 lanes": train(4),
+            "8 lanes, recomputed": train(8, 'pipeline.lanes_memory="recompute"'),
+            "4 lanes, two ranks of one thread": train(4, launcher=mpirun, threads=1),
+        })
+        whole, lanes, recomputed, ranks = ({key: statistics.median(values) for key, values in keys.items()} for keys in seen.values())
+        name, speed = f"file={pathlib.Path(file).stem}", "images_per_second"
+        lines.append(f"lanes {name} ratio={lanes[speed] / whole[speed]:.2f} seam_{speed}={lanes[speed]:.1f} "
+                     f"whole_{speed}={whole[speed]:.1f} mib={lanes['mib']:.0f} whole_mib={whole['mib']:.0f} "
+                     f"recomputed_{speed}={recomputed[speed]:.1f} recomputed_mib={recomputed['mib']:.0f}")
+        lines.append(f"ranks {name} ratio={ranks[speed] / lanes[speed]:.2f} seam_{speed}={ranks[speed]:.1f} "
+                     f"process_{speed}={lanes[speed]:.1f} exchange_share={ranks['exchange_share']:.3f}")
     print("\n".join(lines))
 
 
@@ -318,7 +363,7 @@ SIZES = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=["routing", "own_routing", "capsule_module_routing", "step", "descriptors_step",
-                                         "input", "hop", "search", "leave_one_out", "soak", "mining", "run"])
+                                         "input", "hop", "search", "leave_one_out", "soak", "mining", "run", "lanes"])
     parser.add_argument("folder", nargs="?", type=pathlib.Path)
     parser.add_argument("--build", required=True, type=pathlib.Path)
     parser.add_argument("--turns", type=int, default=3)
@@ -347,6 +392,8 @@ def main():
         bench_descriptors_step(programs, options.turns, sizes, options.network or "small")
     elif options.name == "run":
         bench_run((ROOT / options.build).resolve(), options.turns, options.folder)
+    elif options.name == "lanes":
+        bench_lanes((ROOT / options.build).resolve(), options.turns, options.folder)
     elif options.name == "input":
         bench_input(programs, options.turns, options.folder)
     elif options.name == "leave_one_out":

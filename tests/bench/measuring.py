@@ -25,19 +25,22 @@ def run(name, command, folder):
     return {key: float(value) for key, value in re.findall(r"(\w+)=([-+.\deE]+)(?=\s|$)", lines[-1])}
 
 
-def seam_training(tree, build, file, *changes):
-    """Trains a pipeline file of the source tree without its evaluations; images per second of the last epoch."""
+def seam_training(tree, build, file, *changes, launcher=(), threads=2, read=None):
+    """Trains a pipeline file of the source tree without its evaluations; images per second of the last epoch, and what
+    `read` finds in the run folder."""
     with tempfile.TemporaryDirectory() as folder:
         train_only = ["schedule.before=[]", "schedule.floors=[]", "schedule.after=[]", 'schedule.each_epoch=["train"]']
         options = [word for change in (*train_only, *changes) for word in ("--set", change)]
-        command = [build / "bin" / "seam", "run", tree / "pipelines" / file, "--run-dir", f"{folder}/run", "--threads", "2"]
+        command = [*launcher, build / "bin" / "seam", "run", tree / "pipelines" / file, "--run-dir", f"{folder}/run",
+                   "--threads", threads]
         done = subprocess.run([*map(str, command), *options], cwd=tree, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"bench: seam run {file}: exit {done.returncode}\n{done.stderr}")
         lines = pathlib.Path(folder, "run", "timing.jsonl").read_text().splitlines()
+        more = read(pathlib.Path(folder, "run")) if read else {}
     speed = [json.loads(line) for line in lines][-1]["images_per_second"]
     print(f"  run images_per_second={speed:.1f}", flush=True)
-    return {"images_per_second": speed}
+    return {"images_per_second": speed, **more}
 
 
 def values_in_turns(turns, sides):

@@ -25,6 +25,20 @@ TEST(Ranks, GatherBytesInTheirOrder) {
   });
 }
 
+TEST(Ranks, WhatTheyExchangeInStepsIsCounted) {
+  ThreadRanks ranks(3);
+  ranks.run([](Ranks& own) {
+    const std::string letters(static_cast<std::size_t>(own.rank()), 'a');
+    (void)own.all_gather("letters", letters);
+    EXPECT_EQ(own.exchanged().bytes, 3U - static_cast<std::size_t>(own.rank()));
+    EXPECT_GT(own.exchanged().seconds, 0);
+    const double seconds = own.exchanged().seconds;
+    (void)own.all_gather("letters", letters, Patience::flow);
+    EXPECT_EQ(own.exchanged().bytes, 3U - static_cast<std::size_t>(own.rank()));
+    EXPECT_EQ(own.exchanged().seconds, seconds);
+  });
+}
+
 TEST(Ranks, ARequestToStopReachesAllOfThemWithTheNextExchange) {
   ThreadRanks ranks(3);
   ranks.run([](Ranks& own) {

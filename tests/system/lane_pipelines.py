@@ -63,6 +63,9 @@ checkpoint_every = { steps = 1 }
 keep = 100
 """
 
+# A flow is long enough to be interrupted.
+LONG = CHAIN.replace("per_epoch = 6", "per_epoch = 60")
+
 
 def metrics(run):
     return (run / "metrics.jsonl").read_bytes()

@@ -10,58 +10,15 @@ import sys
 import time
 
 from judge import Judge
-from lane_pipelines import CHAIN, TRIPLETS, metrics, tensors
+from lane_pipelines import CHAIN, LONG, TRIPLETS, metrics, tensors
+from launched_ranks import LaunchedRanks, lanes
 
 judge = Judge()
-if not shutil.which("mpirun") or not (judge.seam.parent.parent / "lib/seam/seam_mpi.so").exists():
-    print("skipped: there is no mpirun, or seam_mpi.so was not built (scripts/setup --mpi)")
-    sys.exit(77)
-
+launched = LaunchedRanks(judge)
+start, end = launched.start, launched.end
 (judge.folder / "triplets.toml").write_text(TRIPLETS)
 (judge.folder / "chain.toml").write_text(CHAIN)
-# A flow is long enough to be interrupted.
-(judge.folder / "long.toml").write_text(CHAIN.replace("per_epoch = 6", "per_epoch = 60"))
-temporary = judge.folder / "tmp"
-temporary.mkdir()
-# Each rank notes its process; rank 1 may work in another folder.
-(judge.folder / "rank").write_text("""#!/bin/sh
-export RANK=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
-echo $$ > pid-$RANK
-[ $RANK = 1 ] && cd "${FOLDER_OF_1:-.}"
-eval "exec $SEAM $*"
-""")
-(judge.folder / "rank").chmod(0o755)
-
-# More ranks than cores, as root, on one machine.
-VARIABLES = os.environ | {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_btl": "self,vader", "TMPDIR": str(temporary), "SEAM": str(judge.seam)}
-
-
-def start(ranks, *arguments, **variables):
-    for pid in judge.folder.glob("pid-*"):
-        pid.unlink()
-    return subprocess.Popen(["mpirun", "-n", str(ranks), "./rank", *arguments, "--threads", "1"], cwd=judge.folder, env=VARIABLES | variables,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def end(program, limit=120):
-    """The exit code, and what the ranks wrote to standard error."""
-    try:
-        _, errors = program.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        program.kill()
-        program.communicate()
-        return "no end", ""
-    return program.returncode, errors
-
-
-def pid(rank):
-    return int((judge.folder / f"pid-{rank}").read_text())
-
-
-def lanes(count, memory="keep"):
-    return ["--set", f"pipeline.lanes={count}"] + (["--set", f"'pipeline.lanes_memory=\"{memory}\"'"] if memory != "keep" else [])
+(judge.folder / "long.toml").write_text(LONG)
 
 
 def results(run):
@@ -74,14 +31,6 @@ def same(what, ranks, file, out, expected, *settings):
     if code == 0:
         judge.check(f"{what}: the bytes of one process", results(out) == expected)
         judge.check(f"{what}: what is printed once", errors.count("run directory"), 1)
-
-
-def wait_for(what, pattern, program):
-    until = time.monotonic() + 60
-    while not list(judge.folder.glob(pattern)):
-        if program.poll() is not None or time.monotonic() > until:
-            sys.exit(f"{what}: there is no {pattern}\n{end(program)}")
-        time.sleep(0.002)
 
 
 # The same bytes for any number of ranks.
@@ -104,14 +53,14 @@ def names(run):
 
 
 judge.check("the files in the run folder", names("chain-4"), names("chain-one"))
-judge.check("folders of the other ranks are removed", list(temporary.glob("seam-rank-*")), [])
+judge.check("folders of the other ranks are removed", list(launched.temporary.glob("seam-rank-*")), [])
 
 # A rank that is killed ends all of them; any number of ranks resumes the run.
 judge.run("long.toml", "long-one", "--threads", "1", "--set", "pipeline.lanes=4")
 long = results("long-one")
 program = start(2, "run", "long.toml", "--run-dir", "killed", *lanes(4))
-wait_for("a kill", "killed/checkpoints/*-step-*.safetensors", program)
-os.kill(pid(1), signal.SIGKILL)
+launched.wait_for("a kill", "killed/checkpoints/*-step-*.safetensors", program)
+os.kill(launched.pid(1), signal.SIGKILL)
 began = time.monotonic()
 code, errors = end(program, 20)
 judge.holds(code not in (0, "no end"), f"a killed rank: exit code {code}\n{errors}")
@@ -122,8 +71,8 @@ judge.check("killed with two ranks, resumed by four", results("killed") == long)
 
 # A request to one rank stops all of them within the flow.
 program = start(4, "run", "long.toml", "--run-dir", "stopped", *lanes(4))
-wait_for("a stop", "stopped/checkpoints/*-step-*.safetensors", program)
-os.kill(pid(3), signal.SIGUSR1)
+launched.wait_for("a stop", "stopped/checkpoints/*-step-*.safetensors", program)
+os.kill(launched.pid(3), signal.SIGUSR1)
 code, errors = end(program)
 judge.check(f"stopped: exit code\n{errors}\n", code, 4)
 judge.holds(re.search(r"stopped on request .* after step \d+ of flow 'train'", errors), f"what a stop prints\n{errors}")
@@ -131,10 +80,19 @@ judge.holds(list((judge.folder / "stopped/checkpoints").glob("epoch-0-step-*")),
 judge.succeed("run", "--resume", "stopped")
 judge.check("stopped with four ranks, resumed by one process", results("stopped") == long)
 
+# A flow that cannot be resumed within itself is stopped too, and repeated: here, its share of errors has to be known.
+program = start(2, "run", "long.toml", "--run-dir", "repeated", *lanes(4), "--set", "pipeline.max_errors=0.5")
+launched.wait_for("a stop", "repeated/run.log", program, "no checkpoints can be written within flow 'train'")
+os.kill(launched.pid(1), signal.SIGUSR1)
+code, errors = end(program)
+judge.check(f"stopped without a point: exit code\n{errors}\n", code, 4)
+judge.holds("since the last checkpoint is lost and will be repeated" in errors, f"what is lost\n{errors}")
+judge.succeed("run", "--resume", "repeated")
+judge.check("stopped without a point, resumed by one process", results("repeated") == long)
+
 
 # A rank that fails alone: rank 1 cannot decode an image.
-shutil.copytree(judge.folder / "wardrobe", judge.folder / "damaged/wardrobe")
-shutil.copy(judge.folder / "chain.toml", judge.folder / "damaged")
+launched.copy_for_rank_1("damaged", "chain.toml")
 for picture in (judge.folder / "damaged/wardrobe/img").rglob("*.jpg"):
     picture.write_bytes(picture.read_bytes()[:300])
 began = time.monotonic()
@@ -145,8 +103,7 @@ judge.check("the run folder says so", "rank 1 failed: " in (judge.folder / "fail
 
 
 # Rank 1 cannot decode an image of the second epoch, and the others must not skip the batches that it does not compute.
-shutil.copytree(judge.folder / "wardrobe", judge.folder / "partly/wardrobe")
-shutil.copy(judge.folder / "chain.toml", judge.folder / "partly")
+launched.copy_for_rank_1("partly", "chain.toml")
 picture = sorted((judge.folder / "partly/wardrobe/img").rglob("*.jpg"))[105]
 picture.write_bytes(picture.read_bytes()[:300])
 skip = [part for stage in ("model", "descriptors", "adam", "sgd") for part in ("--set", f"'stage.{stage}.on_error=\"skip\"'")]
@@ -171,8 +128,7 @@ refused("other parameters on a rank", "SHA-256 of the pipeline: ", 2, "run", "ch
         "--set", "stage.adam.rate=0.00$((RANK+1))")
 # Another run's weights, of which none is trained, on rank 1.
 judge.run("chain.toml", "seed-7", "--threads", "1", "--set", "pipeline.seed=7")
-shutil.copytree(judge.folder / "wardrobe", judge.folder / "other/wardrobe")
-shutil.copy(judge.folder / "chain.toml", judge.folder / "other")
+launched.copy_for_rank_1("other", "chain.toml")
 shutil.copytree(judge.folder / "chain-one", judge.folder / "other/chain-one")
 shutil.copy(judge.folder / "seed-7/checkpoints/epoch-2.safetensors", judge.folder / "other/chain-one/checkpoints")
 frozen = ["--set", "'stage.model.weights=\"chain-one\"'", "--set", "'stage.model.freeze=[\"*\"]'"]
@@ -184,7 +140,7 @@ refused("an export to a folder of all ranks", "all ranks would do so at once", 2
         "--set", "'stage.embeddings.folder=\"../exported\"'")
 refused("a rank without its file", "rank 1 failed: chain1.toml: error: ", 2, "run", "chain${RANK#0}.toml", *lanes(2))
 judge.check("no run folder is left of a rejected run", list(judge.folder.glob("runs/*")), [])
-ran = judge.call("run", "chain.toml", OMPI_COMM_WORLD_SIZE="2", **{name: VARIABLES[name] for name in VARIABLES if name.startswith("OMPI")})
+ran = judge.call("run", "chain.toml", OMPI_COMM_WORLD_SIZE="2", **{name: launched.variables[name] for name in launched.variables if name.startswith("OMPI")})
 judge.check("a process without its others", (ran.returncode, "OMPI_COMM_WORLD_SIZE" in ran.stderr), (2, True))
 ran = judge.call("run", "--resume", "chain-one", "--shard", "0/2", OMPI_COMM_WORLD_SIZE="2")
 judge.holds("MPI" not in ran.stderr, f"a shard is not a rank\n{ran.stderr}")

@@ -25,6 +25,12 @@ enum class Patience : std::uint8_t {
   flow,  ///< a day: one may read its images, evaluate, or open its stages, much more slowly
 };
 
+/// What a rank has exchanged in training steps (Patience::step).
+struct Exchanged {
+  std::uint64_t bytes = 0;  ///< received from the other ranks
+  double seconds = 0;       ///< until they were there: waiting for other ranks, and for the network
+};
+
 /// One rank's end of the connection. Calls may come from any thread, but not from two at once,
 /// except for ask_to_stop() and is_broken().
 class SEAM_EXPORT Ranks {
@@ -62,6 +68,9 @@ class SEAM_EXPORT Ranks {
   /// Whether a rank had asked to stop before the last exchange: the same on all ranks.
   [[nodiscard]] bool shall_stop() const { return shall_stop_; }
 
+  /// By this rank, so far.
+  [[nodiscard]] const Exchanged& exchanged() const { return exchanged_; }
+
   /// Ends the processes of all ranks at once, without destructors.
   [[noreturn]] virtual void abort(int exit_code) = 0;
 
@@ -74,6 +83,7 @@ class SEAM_EXPORT Ranks {
   [[nodiscard]] std::vector<std::string> gather(const std::string& what, std::string_view bytes,
                                                 std::chrono::milliseconds patience);
 
+  Exchanged exchanged_;
   std::uint64_t calls_ = 0;
   bool parted_ = false;
   bool shall_stop_ = false;

@@ -270,6 +270,28 @@ TEST_F(FlowPointsTest, RanksStopAtTheNextPointAfterTheExchangeInWhichTheyAgree) 
   EXPECT_EQ(seen_, expected);
 }
 
+// Whether a rank has points may depend on timing, so all of them stop without.
+TEST_F(FlowPointsTest, RanksStopAfterTheSameStepIfTheyCannotKeepIt) {
+  const auto steps_of = [this](const std::string& flow) {
+    seam::testing::EchoRanks ranks;
+    options_.run.lanes.ranks = &ranks;
+    options_.stop = nullptr;
+    on_step([&](std::size_t step) {
+      if (step == 4) ranks.ask_to_stop();
+      if (step == 4) (void)ranks.all_gather("a batch", "");
+    });
+    EXPECT_TRUE(run(flow, 8).cancelled) << flow;
+    EXPECT_THAT(keeper_.points, IsEmpty()) << flow;
+    return seen_.size();
+  };
+  make(1, 0, Pause::unsupported);
+  EXPECT_EQ(steps_of("count -> work -> gather -> learn"), 4U);
+  make();
+  add<Call<Transform>>(
+      "model", [](Packet&, Context&) {}, true);
+  EXPECT_EQ(steps_of("count -> gather -> {learn, model}"), 4U) << "several branches";
+}
+
 TEST_F(FlowPointsTest, ACollectorThatAlwaysHoldsSomeSaysWhichComeAgain) {
   const auto remake = [this] {
     make();

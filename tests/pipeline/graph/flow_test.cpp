@@ -380,42 +380,6 @@ TEST_F(FlowTest, AccountsForWhatIsDiscardedWhenAFailureEndsTheFlow) {
   }
 }
 
-/// Makes one packet and then waits, as at a socket, until it is interrupted.
-class Listen final : public Source {
- public:
-  /// `deferring`: interrupt() returns when no call of produce() waits any more.
-  explicit Listen(bool deferring) : deferring_(deferring) {}
-  void declare(Declaration& d) override { d.provides(number); }
-  More produce(Emitter& emitter, Context& /*context*/) override {
-    if (!std::exchange(made_, true)) {
-      Packet packet;
-      packet.set(number, 0);
-      emitter.emit(std::move(packet));
-      return More::yes;
-    }
-    std::unique_lock lock(mutex_);
-    inside_ = true;
-    wake_.wait(lock, [this] { return interrupted_; });
-    inside_ = false;
-    wake_.notify_all();
-    return More::no;
-  }
-  void interrupt() override {
-    std::unique_lock lock(mutex_);
-    interrupted_ = true;
-    wake_.notify_all();
-    if (deferring_) wake_.wait(lock, [this] { return !inside_; });
-  }
-
- private:
-  bool deferring_;
-  bool made_ = false;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool interrupted_ = false;
-  bool inside_ = false;
-};
-
 /// Makes a packet when the one before it has been through, as of a service that answers.
 class Converse final : public Source {
  public:

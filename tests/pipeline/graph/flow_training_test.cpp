@@ -199,6 +199,38 @@ TEST_F(FlowTrainingTest, AFailedExchangeWithRanksIsNeitherSkippedNorTriedAgain) 
   }
 }
 
+TEST_F(FlowTrainingTest, RanksThatStopWakeASourceThatWaits) {
+  seam::testing::EchoRanks ranks;
+  options_.run.lanes.ranks = &ranks;
+  add<Listen>("listen", false);
+  compute("model", [&](Packet&, Context&) {
+    ranks.ask_to_stop();
+    (void)ranks.all_gather("a batch", "");
+  });
+  adam();
+  EXPECT_TRUE(run("listen -> model -> adam").cancelled);
+}
+
+TEST_F(FlowTrainingTest, RanksCannotShareBatchesWhoseOrderDependsOnTiming) {
+  seam::testing::EchoRanks ranks;
+  options_.run.lanes.ranks = &ranks;
+  add<Count>("count", 5);
+  add<Count>("other", 5);
+  compute("model");
+  compute("other_model");
+  adam();
+  add<Step>("other_adam", [](const Packet&) {});
+  FlowSpec flow;
+  flow.name = "test";
+  flow.nodes = {{"count", {}, {}}, {"model", {0}, {}},       {"adam", {1}, {}},
+                {"other", {}, {}}, {"other_model", {3}, {}}, {"other_adam", {4}, {}}};
+  const FlowResult result = run_flow(flow);
+  ASSERT_TRUE(result.error);
+  EXPECT_EQ(result.error->fault(), Fault::configuration);
+  EXPECT_THAT(result.error->what(), HasSubstr("ranks cannot share flow 'test'"));
+  EXPECT_THAT(calls_.take(), IsEmpty());
+}
+
 // Packets held by a collector inside the step do not block the next batch, even if one packet fills
 // the capacity; the packets that it emits are processed one by one, also at its end.
 TEST_F(FlowTrainingTest, ACollectorInsideTheStepSendsOnOneByOne) {

@@ -28,6 +28,9 @@ class Script final : public ScheduleSteps {
     return FlowEnd::complete;
   }
   [[nodiscard]] bool stop_requested() const override { return stop; }
+  [[nodiscard]] bool runs_to_its_end(const std::string& flow) const override {
+    return flow == to_its_end;
+  }
   [[nodiscard]] std::optional<double> metric(const std::string& name) const override {
     if (name != metric_name || current >= static_cast<std::int64_t>(values.size())) {
       return std::nullopt;
@@ -45,6 +48,7 @@ class Script final : public ScheduleSteps {
   }
 
   std::vector<std::string> done;
+  std::string to_its_end;
   std::string stop_in;
   std::string stop_after;
   std::string fail_in;
@@ -119,6 +123,14 @@ TEST(Schedule, ARequestBetweenFlowsStopsBeforeTheNext) {
   EXPECT_EQ(run_schedule(two_flows(3), position, rest), ScheduleEnd::complete);
   EXPECT_THAT(rest.done, ElementsAre("evaluate@0", "checkpoint 1", "train@1", "evaluate@1",
                                      "checkpoint 2", "train@2", "evaluate@2", "checkpoint 3"));
+}
+
+TEST(Schedule, ACheckpointPrecedesAFlowThatRunsToItsEnd) {
+  Script script;
+  script.to_its_end = "evaluate";
+  SchedulePosition position;
+  EXPECT_EQ(run_schedule(two_flows(1), position, script), ScheduleEnd::complete);
+  EXPECT_THAT(script.done, ElementsAre("train@0", "checkpoint 0", "evaluate@0", "checkpoint 1"));
 }
 
 TEST(Schedule, ARequestAtTheEndOfAnEpochIsCheckpointedThere) {
