@@ -49,7 +49,7 @@ class Wiring {
 
   /// Finished training steps, including those before the point at which the flow was resumed.
   [[nodiscard]] std::uint64_t steps() const;
-  /// Number of sequences of batches that enter the training step, each in an order of its own.
+  /// Number of sequences of batches that enter the training step, each in its own order.
   [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
 
  private:
