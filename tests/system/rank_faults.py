@@ -44,6 +44,7 @@ def row(fault, program, began, said, code=None, out=None, ranks=1):
     same = resumed(out, ranks) if out else None
     judge.holds(same is not False, f"{fault}: the resumed run has other results")
     text = " ".join(match.group(0).split()).replace("|", "\\|") if match else "?"
+    text = text or "-"
     outcome = "-" if same is None else "identical" if same else "differ"
     print(f"| {fault} | {text} | {found} | {seconds:.1f} | {f'{ranks} of 2' if out else '-'} | {outcome} |", flush=True)
 
@@ -55,16 +56,17 @@ def running(out, *more, **variables):
     return program, time.monotonic()
 
 
-began = time.monotonic()
 judge.run("long.toml", "whole", "--threads", "1", "--set", "pipeline.lanes=4")
 whole = results("whole")
-length = 2 * (time.monotonic() - began)  # of the start and the run of two ranks
+began = time.monotonic()
+launched.end(launched.start(2, "run", "long.toml", "--run-dir", "undisturbed", *lanes(4)))
+length = time.monotonic() - began
 numbers = random.Random(1)
 longest = same = ended = 0
 for moment in range(20):
     out = f"killed-{moment}"
     program = launched.start(2, "run", "long.toml", "--run-dir", out, *lanes(4))
-    time.sleep(numbers.uniform(0.3, length))
+    time.sleep(numbers.uniform(0, length))
     began = time.monotonic()
     try:
         os.kill(launched.pid(moment % 2), signal.SIGKILL)
@@ -118,11 +120,11 @@ for name, on_error in (("fails", '"fail"'), ("skips", '"skip"'), ("retries", "{r
 
 small = judge.folder / "small"
 small.mkdir()
-if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(small)], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(small)], stderr=subprocess.DEVNULL, check=False).returncode == 0:
     try:
         began = time.monotonic()
         program = launched.start(2, "run", "long.toml", "--run-dir", "small/run", *lanes(4))
-        row("a full disk on rank 0 (tmpfs of 1 MiB)", program, began, r"error: .*No space left on device.*", 3)
+        row("a full disk on rank 0 (tmpfs of 128 KiB)", program, began, r"error: .*No space left on device.*", 3)
         subprocess.run(["mount", "-o", "remount,size=512m", str(small)], check=True)
         judge.holds(resumed("small/run", 2), "after a full disk: other results")
         shutil.rmtree(small / "run")

@@ -93,6 +93,7 @@ TEST_F(DataFilesTest, AbsolutePathsAndThoseThatClimbAreElsewhere) {
       std::make_unique<StageRunner>("writes", "test.writes", std::make_unique<Writes>());
   StageSpec& stage = pipeline_.spec.stages.emplace_back();
   stage.name = "writes";
+  pipeline_.spec.flows[0].nodes = {{"writes", {}, {}}};
   for (const char* path : {"", ".", "vectors", "a/../b", "a/..", "..a"}) {
     stage.values["file"] = std::string(path);
     EXPECT_FALSE(written_elsewhere(pipeline_)) << path;
@@ -102,6 +103,8 @@ TEST_F(DataFilesTest, AbsolutePathsAndThoseThatClimbAreElsewhere) {
     ASSERT_TRUE(written_elsewhere(pipeline_)) << path;
     EXPECT_EQ(written_elsewhere(pipeline_)->key, "stage.writes.file");
   }
+  pipeline_.spec.flows[0].nodes.clear();
+  EXPECT_FALSE(written_elsewhere(pipeline_)) << "of a stage that is not opened";
 }
 
 TEST_F(DataFilesTest, AreNeitherFoldersNorWhatARunBeginsWith) {
