@@ -6,18 +6,22 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <streambuf>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "pipeline/cli/loading.hpp"
 #include "pipeline/experiments/run_folder.hpp"
+#include "pipeline/graph/plan.hpp"
 #include "pipeline/run/agreement.hpp"
 #include "pipeline/run/checkpoint.hpp"
 #include "pipeline/run/data_files.hpp"
 #include "pipeline/run/rank_folder.hpp"
+#include "pipeline/run/schedule.hpp"
 
 namespace seam::host {
 namespace {
@@ -153,6 +157,29 @@ ExitCode run_as_rank(RunArguments arguments, Ranks& ranks,
   return code;  // for compilers that do not see that it never returns
 }
 
+namespace {
+
+/// Ranks exchange bytes in the order of their steps.
+void refuse_steps_without_order(const CheckedPipeline& pipeline) {
+  std::map<std::string, StageSpec> specs;
+  for (const StageSpec& stage : pipeline.spec.stages) specs.emplace(stage.name, stage);
+  for (const std::string& name : scheduled_flows(pipeline.spec.schedule)) {
+    const FlowSpec& flow = flow_named(pipeline.spec, name);
+    std::vector<StageRunner*> runners;
+    for (const FlowNode& node : flow.nodes) {
+      runners.push_back(pipeline.stages.at(node.stage).get());
+    }
+    if (numberings_of_step(flow, plan_of(flow, runners, specs)).size() < 2) continue;
+    throw Error(fmt::format("ranks cannot share flow '{}': batches of several sources or "
+                            "collectors enter its training step, in an order that depends on "
+                            "timing; put them into separate flows",
+                            name),
+                Fault::configuration);
+  }
+}
+
+}  // namespace
+
 void refuse_unless_shareable(const CheckedPipeline& pipeline, const Ranks& ranks) {
   const std::int64_t lanes = pipeline.spec.lanes.count;
   if (lanes < ranks.world()) {
@@ -163,6 +190,7 @@ void refuse_unless_shareable(const CheckedPipeline& pipeline, const Ranks& ranks
                     ranks.world(), lanes, ranks.world()),
         Fault::configuration);
   }
+  refuse_steps_without_order(pipeline);
   if (const auto outside = written_elsewhere(pipeline)) {
     throw Error(fmt::format("stage '{}' may write to '{}', and all ranks would do so at once; use "
                             "a path relative to the run folder: --set {}=FOLDER",

@@ -263,11 +263,12 @@ ExitCode run_in(RunArguments arguments, Ranks* ranks) {
         if (ranks != nullptr) ranks->ask_to_stop();
         display.message(text_of(notice, unit));
       },
-      [&display, &arguments] {
+      [&display, &arguments, ranks] {
         const Display::Now now = display.now();
         display.message(overdue_text(now.activity, now.run_directory));
         // A thread that is inside a stage cannot be ended from outside, and destructors would wait
         // for it. Files are written completely or not at all, so none is left incomplete.
+        if (ranks != nullptr) ranks->abort(arguments.stopped_code);
         end_program(arguments.stopped_code);
       });
   const CategoryCount count = category_count(&display, &stop);

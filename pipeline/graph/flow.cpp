@@ -103,8 +103,6 @@ class RunningFlow {
   void split();
   /// Throws seam::Error if the flow should resume from a point but has no points.
   void refuse_point_without_points() const;
-  /// Throws seam::Error if ranks should share a flow whose calls have no fixed order.
-  void refuse_ranks_without_order() const;
   void begin_all();
   void begin(StageRunner& stage);
   void place_freed();
@@ -177,7 +175,6 @@ FlowResult RunningFlow::run() {
   const Observed observed(options_, [this] { return stage_activity(segments_, beginning_); });
   try {
     refuse_point_without_points();
-    refuse_ranks_without_order();
     begin_all();
     if (points_ && options_.from.steps > 0) options_.keeper->going_on(points_->stages());
   } catch (const Error& error) {
@@ -196,14 +193,6 @@ void RunningFlow::refuse_point_without_points() const {
   if (points_ || options_.from.steps == 0) return;
   throw Error("flow '" + spec_.name + "' cannot be resumed after step " +
                   std::to_string(options_.from.steps) + ": " + resumable_.obstacle,
-              Fault::configuration);
-}
-
-void RunningFlow::refuse_ranks_without_order() const {
-  if (options_.run.lanes.ranks == nullptr || wiring_->lanes() < 2) return;
-  throw Error("ranks cannot share flow '" + spec_.name +
-                  "': branches with different packet numbering lead into its training step, so the "
-                  "order of their batches depends on timing; put them into separate flows",
               Fault::configuration);
 }
 

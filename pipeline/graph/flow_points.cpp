@@ -32,7 +32,12 @@ void FlowPoints::made(std::uint64_t steps, std::uint64_t inputs) {
   inputs_.emplace(steps, inputs);
 }
 
-void FlowPoints::cannot(const StageRunner& stage) {
+void FlowPoints::cannot(const StageRunner& collector) {
+  collector_cannot_ = true;
+  cannot_pause(collector);
+}
+
+void FlowPoints::cannot_pause(const StageRunner& stage) {
   give_up("stage '" + stage.name() + "' (" + stage.type() + ") cannot be paused within a flow");
 }
 
@@ -58,9 +63,7 @@ void FlowPoints::stand_at(std::uint64_t steps, StepLane::Boundary boundary) {
   if (state_.discarding()) return;
   try {
     if (!given_up_) keep_or_stop(steps, boundary);
-    // Whether a rank has points may depend on the timing of its threads, but all ranks have to stop
-    // after the same step.
-    if (state_.ranks_shall_stop() && pause_of_step() != Pause::later) state_.halt();
+    if (state_.ranks_shall_stop() && ranks_end_at(steps)) state_.halt();
   } catch (const Error& error) {
     state_.fail(error);
   } catch (const std::exception& error) {
@@ -86,11 +89,19 @@ void FlowPoints::keep_or_stop(std::uint64_t steps, StepLane::Boundary boundary) 
   if (stop && !given_up_) state_.halt();
 }
 
+bool FlowPoints::ranks_end_at(std::uint64_t steps) {
+  // given_up_ may depend on the timing of a rank's threads.
+  const Pause pause = pause_of_step();
+  std::uint64_t inputs = 0;
+  return pause == Pause::unsupported ||
+         (pause == Pause::ready && (collector_cannot_ || find(steps, inputs)));
+}
+
 Pause FlowPoints::pause_of_step() {
   Pause least = Pause::ready;
   for (StageRunner* stage : in_step_) {
     const Pause pause = stage->pause(state_.run).pause;
-    if (pause == Pause::unsupported) cannot(*stage);
+    if (pause == Pause::unsupported) cannot_pause(*stage);
     least = std::min(least, pause);
   }
   return least;

@@ -4,7 +4,7 @@
 ///     lane:  7 steps are done ──► stop wanted, or checkpoint due? ──► all stages ready? ──► keep
 ///
 /// A stop request ends the flow at its next point, or at once if it turns out to have none. Ranks
-/// that agree to stop end it after the next step at which the stages of the step can be suspended.
+/// that agree to stop end it after the same step, even if some of them cannot keep its point.
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,8 @@ class FlowPoints {
   /// The collector made the last of `steps` batches from the packets before `inputs`, and holds no
   /// other packets.
   void made(std::uint64_t steps, std::uint64_t inputs);
-  /// The stage cannot be suspended within the flow; may be called by any thread.
-  void cannot(const StageRunner& stage);
+  /// The collector cannot be suspended within the flow. Called before its first batch is sent.
+  void cannot(const StageRunner& collector);
   /// Called on the compute thread when `steps` batches are done and the next has not begun.
   void stand_at(std::uint64_t steps, StepLane::Boundary boundary);
 
@@ -40,6 +40,9 @@ class FlowPoints {
   void keep_or_stop(std::uint64_t steps, StepLane::Boundary boundary);
   /// Whether the stages of the step can be suspended now: the least answer of all of them.
   [[nodiscard]] Pause pause_of_step();
+  /// Whether ranks that have agreed to stop end the flow here: on all of them alike.
+  [[nodiscard]] bool ranks_end_at(std::uint64_t steps);
+  void cannot_pause(const StageRunner& stage);
   void keep(std::uint64_t steps, std::uint64_t inputs);
   void give_up(const std::string& why);
 
@@ -49,6 +52,7 @@ class FlowPoints {
   PointStages names_;
   bool asked_ = false;  // pause_of_step(), once; on the compute thread
   std::atomic<bool> given_up_ = false;
+  std::atomic<bool> collector_cannot_ = false;
   mutable std::mutex mutex_;
   std::map<std::uint64_t, std::uint64_t> inputs_;  // by steps, for future points
 };

@@ -25,20 +25,18 @@ FlowState::FlowState(const FlowOptions& flow_options, RunState run_state, Budget
 }
 
 void FlowState::fail(Error error) {
+  bool ends = false;
   {
     const std::lock_guard lock(mutex_);
     if (error_) return;
     error_ = std::move(error);
+    ends = !stopped_.exchange(true);
   }
-  end();
+  if (ends && on_end) on_end();
 }
 
 void FlowState::halt() {
   curtailed_ = true;
-  end();
-}
-
-void FlowState::end() {
   if (!stopped_.exchange(true) && on_end) on_end();
 }
 

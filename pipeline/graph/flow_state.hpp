@@ -83,7 +83,6 @@ class FlowState {
   [[nodiscard]] std::vector<Failure> failures() const;
 
  private:
-  void end();
   [[nodiscard]] bool must_discard() const {
     if (stopped_.load(std::memory_order_relaxed)) return true;
     if (options.stop == nullptr) return false;

@@ -1,7 +1,7 @@
 /// Wakes sources that wait for input when the flow should end.
 ///
-/// Source::interrupt() is plugin code and may take time. A failure occurs on a thread that others
-/// need, so a separate thread interrupts the sources. Two threads never interrupt at once.
+/// Source::interrupt() is plugin code and may take time. A flow fails or halts on a thread that
+/// others need, so a separate thread interrupts the sources. Two threads never interrupt at once.
 #pragma once
 
 #include <mutex>

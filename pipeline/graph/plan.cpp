@@ -109,6 +109,17 @@ std::vector<std::size_t> batch_makers_of(const FlowSpec& flow,
   return makers;
 }
 
+std::set<std::size_t> numberings_of_step(const FlowSpec& flow, const FlowPlan& plan) {
+  std::set<std::size_t> numberings;
+  for (std::size_t node = 0; node < flow.nodes.size(); ++node) {
+    if (!plan.in_step[node]) continue;
+    for (const std::size_t input : flow.nodes[node].inputs) {
+      if (!plan.in_step[input]) numberings.insert(plan.numbered_by[input]);
+    }
+  }
+  return numberings;
+}
+
 bool trains(const std::vector<StageRunner*>& stages) {
   return std::ranges::any_of(stages,
                              [](const StageRunner* stage) { return stage->description().trains; });

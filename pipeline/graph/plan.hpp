@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,10 @@ struct FlowPlan {
 /// stage on the compute thread.
 [[nodiscard]] std::vector<std::size_t> batch_makers_of(const FlowSpec& flow,
                                                        const std::vector<StageRunner*>& stages);
+
+/// The nodes that number the batches which enter the flow's training step. If there are several,
+/// the order of their batches depends on timing.
+[[nodiscard]] std::set<std::size_t> numberings_of_step(const FlowSpec& flow, const FlowPlan& plan);
 
 /// Returns whether an optimizer is among the stages.
 [[nodiscard]] bool trains(const std::vector<StageRunner*>& stages);

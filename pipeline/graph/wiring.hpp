@@ -49,8 +49,6 @@ class Wiring {
 
   /// Finished training steps, including those before the point at which the flow was resumed.
   [[nodiscard]] std::uint64_t steps() const;
-  /// Number of sequences of batches that enter the training step, each in its own order.
-  [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
 
  private:
   using MessageNode = tbb::flow::function_node<Message, tbb::flow::continue_msg>;

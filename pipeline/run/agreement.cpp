@@ -15,13 +15,13 @@
 namespace seam::host {
 namespace {
 
-/// The file that contains the functions of the SDK.
+/// The file that contains the functions of the SDK, libseam.so.
 std::string sdk_library() {
   // In a program that is not position-independent, &caught_error is an address in the program.
   const void* const function = ::dlsym(RTLD_NEXT, "_ZN4seam12caught_errorEv");
   Dl_info info{};
   const bool found = function != nullptr && ::dladdr(function, &info) != 0;
-  return found && info.dli_fname != nullptr ? info.dli_fname : std::string();
+  return found && info.dli_fname != nullptr ? info.dli_fname : "libseam.so";
 }
 
 /// Throws seam::Error if the file cannot be read: ranks that cannot read theirs would agree.

@@ -173,8 +173,8 @@ bool FlowSteps::stop_requested() const {
   return ranks == nullptr ? parts_.services.stop_requested() : agree_to_stop(*ranks);
 }
 
-bool FlowSteps::runs_to_its_end(const std::string& flow) const {
-  return parts_.options.ranks != nullptr &&
+bool FlowSteps::wants_checkpoint_before(const std::string& flow) const {
+  return parts_.options.ranks != nullptr && has_trained_ &&
          !parts_.stages.trains(flow_named(parts_.pipeline.spec, flow));
 }
 
@@ -282,6 +282,7 @@ ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t
     throw Error(without_steps(result).while_doing(doing));
   }
   checkpoints_.flow_ended(record.training_steps);
+  has_trained_ = has_trained_ || trained;
   note_scores(name, epoch);
   finished_before_[name] = finished_;
   return FlowEnd::complete;

@@ -31,8 +31,8 @@ class FlowSteps final : public ScheduleSteps {
 
   FlowEnd run_flow(const std::string& flow, std::int64_t epoch) override;
   [[nodiscard]] bool stop_requested() const override;
-  /// Ranks exchange nothing in a flow that does not train.
-  [[nodiscard]] bool runs_to_its_end(const std::string& flow) const override;
+  /// For ranks, which exchange nothing in a flow that does not train.
+  [[nodiscard]] bool wants_checkpoint_before(const std::string& flow) const override;
   [[nodiscard]] std::optional<double> metric(const std::string& name) const override {
     return parts_.services.metrics().value(name);
   }
@@ -40,6 +40,7 @@ class FlowSteps final : public ScheduleSteps {
   void epoch_begins(std::int64_t epoch) override;
   void epoch_ended(const SchedulePosition& position) override;
   void checkpoint(const SchedulePosition& position) override {
+    has_trained_ = false;
     if (parts_.options.writes_checkpoints()) checkpoints_.write_at(position);
   }
 
@@ -64,6 +65,7 @@ class FlowSteps final : public ScheduleSteps {
 
   RunParts parts_;
   CheckpointKeeper checkpoints_;
+  bool has_trained_ = false;                              ///< since the last checkpoint
   std::map<std::string, std::uint64_t> finished_before_;  ///< packets of a flow's last run
   std::uint64_t finished_ = 0;                            ///< of the flow that ran last
   Clock::time_point epoch_began_;

@@ -343,7 +343,7 @@ CheckpointFolder::Newest Run::newest_checkpoint(const Launch& recorded) const {
   // Before it, no rank renames files: the others may still read them.
   if (options_.ranks != nullptr) {
     agree_on({{"the newest checkpoint", newest.file.filename().string()},
-              {"SHA-256 of it", sha256_of_file(newest.file)}},
+              {"SHA-256 of the newest checkpoint", sha256_of_file(newest.file)}},
              *options_.ranks);
   }
   for (const CheckpointFolder::DamagedFile& damaged : newest.damaged) {
@@ -485,8 +485,8 @@ void Run::go_through_schedule() {
     (void)options_.ranks->all_gather("the end of the run", {}, Patience::flow);
     const Exchanged& exchanged = options_.ranks->exchanged();
     services_->note(
-        fmt::format("in training steps, this rank received {} from the others in {:.1f} s",
-                    mebibytes_text(exchanged.bytes), exchanged.seconds));
+        fmt::format("in training steps, this rank spent {:.1f} s in exchanges, and received {}",
+                    exchanged.seconds, mebibytes_text(exchanged.bytes)));
   }
   if (end == ScheduleEnd::complete && options_.shard) {
     summary_.files = written_files(pipeline_, directory_->path());

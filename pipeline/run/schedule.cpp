@@ -71,7 +71,7 @@ ScheduleEnd run_flows(const std::vector<std::string>& flows, std::int64_t epoch,
       return ScheduleEnd::stopped;
     }
     const std::string& flow = flows[static_cast<std::size_t>(position.flows_done)];
-    if (position.flows_done > 0 && steps.runs_to_its_end(flow)) steps.checkpoint(position);
+    if (steps.wants_checkpoint_before(flow)) steps.checkpoint(position);
     if (steps.run_flow(flow, epoch) == FlowEnd::stopped) return ScheduleEnd::stopped;
     ++position.flows_done;
   }

@@ -82,9 +82,8 @@ class ScheduleSteps {
   virtual FlowEnd run_flow(const std::string& flow, std::int64_t epoch) = 0;
   /// Returns whether the run should stop before its next flow.
   [[nodiscard]] virtual bool stop_requested() const = 0;
-  /// Returns whether the flow can only be stopped by ending the process: a checkpoint is then
-  /// written before it.
-  [[nodiscard]] virtual bool runs_to_its_end(const std::string& flow) const = 0;
+  /// Returns whether a checkpoint should be written before the flow, which cannot be stopped.
+  [[nodiscard]] virtual bool wants_checkpoint_before(const std::string& flow) const = 0;
   /// The mean of "stage.metric" over its flow in the epoch that just ended.
   [[nodiscard]] virtual std::optional<double> metric(const std::string& name) const = 0;
   /// Names of all metrics recorded so far, for a message.

@@ -1,10 +1,12 @@
 /// Ranks that mpirun or srun has started: seam_mpi.so, which the program loads only then, so that
 /// it does not depend on MPI itself.
 #include <mpi.h>
+#include <unistd.h>
 #include <seam/ranks.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -52,6 +54,10 @@ class MpiRanks final : public Ranks {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int world() const override { return world_; }
   [[noreturn]] void abort(int exit_code) override {
+    // Another thread may be inside MPI, which then may never return from this call.
+    constexpr unsigned seconds = 5;
+    std::signal(SIGALRM, SIG_DFL);
+    ::alarm(seconds);
     MPI_Abort(MPI_COMM_WORLD, exit_code);
     std::_Exit(exit_code);
   }

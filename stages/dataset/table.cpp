@@ -46,8 +46,10 @@ void Table::declare(Declaration& declaration) {
       "Serves the images listed in a CSV file, one packet per line.\n\nThe first line names the "
       "columns. The whole table is checked before the first image is served.");
   declaration.parameter("table", table_, "the CSV file").required().must_exist();
-  declaration.parameter("root", root_,
-                        "the folder that paths are relative to; default: the table's folder");
+  declaration
+      .parameter("root", root_,
+                 "the folder that paths are relative to; default: the table's folder")
+      .folder_with({});
   declaration.parameter(
       "separator", separator_, "separator between cells",
       {{",", Separator::comma}, {";", Separator::semicolon}, {"tab", Separator::tab}});

@@ -227,9 +227,9 @@ def bench_run(build, turns, folder):
 def step_costs(run):
     """The memory of the tensors in a step in MiB, and the share of the training that ranks spend in exchanges."""
     train = next(flow for flow in json.loads((run / "summary.json").read_text())["flows"] if flow["flow"] == "train")
-    exchanged = re.search(r"received .* from the others in ([\d.]+) s", (run / "run.log").read_text())
+    exchanged = re.search(r"this rank spent ([\d.]+) s in exchanges", (run / "run.log").read_text())
     return {"mib": max(stage.get("tensor_bytes_in_use", 0) for stage in train["stages"]) / 2**20,
-            "exchange_share": float(exchanged.group(1)) / train["seconds"] if exchanged else 0}
+            "exchange_share": float(exchanged.group(1)) / train["seconds"] if exchanged else float("nan")}
 
 
 def bench_lanes(build, turns, folder):

@@ -21,7 +21,7 @@ class LaunchedRanks:
         # Each rank notes its process; rank 1 may differ in its folder, program and temporary folder.
         (judge.folder / "rank").write_text("""#!/bin/sh
 export RANK=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
-echo $$ > pid-$RANK
+echo $$ > starting-$RANK && mv starting-$RANK pid-$RANK
 [ $RANK = 1 ] && cd "${FOLDER_OF_1:-.}" && SEAM=${SEAM_OF_1:-$SEAM} && export TMPDIR=${TMPDIR_OF_1:-$TMPDIR}
 eval "exec $SEAM $*"
 """)
@@ -61,7 +61,7 @@ eval "exec $SEAM $*"
             time.sleep(0.002)
 
     def copy_for_rank_1(self, name, *files):
-        """A folder of its own for rank 1, with its own images."""
+        """A separate folder for rank 1, with separate images."""
         shutil.copytree(self.folder / "wardrobe", self.folder / name / "wardrobe")
         for file in files:
             shutil.copy(self.folder / file, self.folder / name)

@@ -80,7 +80,7 @@ judge.holds(list((judge.folder / "stopped/checkpoints").glob("epoch-0-step-*")),
 judge.succeed("run", "--resume", "stopped")
 judge.check("stopped with four ranks, resumed by one process", results("stopped") == long)
 
-# A flow that cannot be resumed within itself is stopped too, and repeated: here, its share of errors has to be known.
+# A flow that cannot be resumed within itself is stopped too, and repeated: `max_errors` is a fraction of all packets of a flow.
 program = start(2, "run", "long.toml", "--run-dir", "repeated", *lanes(4), "--set", "pipeline.max_errors=0.5")
 launched.wait_for("a stop", "repeated/run.log", program, "no checkpoints can be written within flow 'train'")
 os.kill(launched.pid(1), signal.SIGUSR1)
@@ -89,6 +89,12 @@ judge.check(f"stopped without a point: exit code\n{errors}\n", code, 4)
 judge.holds("since the last checkpoint is lost and will be repeated" in errors, f"what is lost\n{errors}")
 judge.succeed("run", "--resume", "repeated")
 judge.check("stopped without a point, resumed by one process", results("repeated") == long)
+
+# A job whose time is up is continued by another one.
+code, errors = end(start(2, "run", "long.toml", "--run-dir", "limited", "--time-limit", "2s", *lanes(4)))
+judge.check(f"a time limit: exit code\n{errors}\n", code, 4)
+judge.run("long.toml", "limited", "--resume-if-present", "--set", "pipeline.lanes=4")  # slow ones have not begun
+judge.check("with a time limit, resumed by one process", results("limited") == long)
 
 
 # A rank that fails alone: rank 1 cannot decode an image.

@@ -292,6 +292,23 @@ TEST_F(FlowPointsTest, RanksStopAfterTheSameStepIfTheyCannotKeepIt) {
   EXPECT_EQ(steps_of("count -> gather -> {learn, model}"), 4U) << "several branches";
 }
 
+TEST_F(FlowPointsTest, RanksThatAgreeToStopInTheLastStepEndTheFlow) {
+  make();
+  ASSERT_FALSE(run_chain(1).error);
+  const std::vector<std::string> expected = seen_;
+  seam::testing::EchoRanks ranks;
+  options_.run.lanes.ranks = &ranks;
+  options_.stop = nullptr;
+  make();
+  on_step([&](std::size_t step) {
+    if (step + 1 < expected.size()) return;  // the last entry is "end"
+    ranks.ask_to_stop();
+    (void)ranks.all_gather("a batch", "");
+  });
+  EXPECT_FALSE(run_chain(8).cancelled);
+  EXPECT_EQ(seen_, expected);
+}
+
 TEST_F(FlowPointsTest, ACollectorThatAlwaysHoldsSomeSaysWhichComeAgain) {
   const auto remake = [this] {
     make();

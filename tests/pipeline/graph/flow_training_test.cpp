@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "pipeline/graph/flow.hpp"
+#include "pipeline/graph/plan.hpp"
 #include "tests/pipeline/graph/flow_fixture.hpp"
 #include "tests/sdk/echo_ranks.hpp"
 
 namespace seam::host::flow_training_test {
 
+using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -211,24 +213,25 @@ TEST_F(FlowTrainingTest, RanksThatStopWakeASourceThatWaits) {
   EXPECT_TRUE(run("listen -> model -> adam").cancelled);
 }
 
-TEST_F(FlowTrainingTest, RanksCannotShareBatchesWhoseOrderDependsOnTiming) {
-  seam::testing::EchoRanks ranks;
-  options_.run.lanes.ranks = &ranks;
+TEST_F(FlowTrainingTest, TheOrderOfStepsIsFixedIfOneStageNumbersTheirBatches) {
   add<Count>("count", 5);
   add<Count>("other", 5);
-  compute("model");
-  compute("other_model");
+  parallel("parallel");
+  for (const char* model : {"model", "other_model", "third_model"}) compute(model);
   adam();
   add<Step>("other_adam", [](const Packet&) {});
+  const auto numberings = [this](const FlowSpec& flow) {
+    std::vector<StageRunner*> runners;
+    for (const FlowNode& node : flow.nodes) runners.push_back(stages_.at(node.stage).get());
+    return numberings_of_step(flow, plan_of(flow, runners, {}));
+  };
+  EXPECT_THAT(
+      numberings(flow_of("count -> parallel -> {model, other_model} -> third_model -> adam")),
+      ElementsAre(0));
   FlowSpec flow;
-  flow.name = "test";
   flow.nodes = {{"count", {}, {}}, {"model", {0}, {}},       {"adam", {1}, {}},
                 {"other", {}, {}}, {"other_model", {3}, {}}, {"other_adam", {4}, {}}};
-  const FlowResult result = run_flow(flow);
-  ASSERT_TRUE(result.error);
-  EXPECT_EQ(result.error->fault(), Fault::configuration);
-  EXPECT_THAT(result.error->what(), HasSubstr("ranks cannot share flow 'test'"));
-  EXPECT_THAT(calls_.take(), IsEmpty());
+  EXPECT_THAT(numberings(flow), ElementsAre(0, 3));
 }
 
 // Packets held by a collector inside the step do not block the next batch, even if one packet fills

@@ -292,10 +292,31 @@ TEST_F(RunPipelineTest, RanksRenameADamagedCheckpointWhenAllHaveReadThem) {
   EXPECT_THAT(go_on(), fails_with(ExitCode::configuration,
                                   HasSubstr("the newest checkpoint: epoch-1.safetensors on rank 0, "
                                             "other-epoch-1.safetensors on rank 1")));
+  ranks.other = with_other("SHA-256 of the newest checkpoint");
+  EXPECT_THAT(go_on(), fails_with(ExitCode::configuration,
+                                  HasSubstr("\nSHA-256 of the newest checkpoint: ")));
   EXPECT_TRUE(fs::exists(newest));
   seam::testing::EchoRanks again;
   options_.ranks = &again;
   EXPECT_EQ(go_on().code, ExitCode::success);
+}
+
+TEST_F(RunPipelineTest, RanksKeepWhatAFlowTrainedBeforeOneThatTheyCannotStop) {
+  add_stage("adam", {.keeps_state = true, .trains = true}, "train");
+  for (const char* flow : {"gallery", "evaluate"}) {
+    pipeline_.spec.flows.push_back({flow, flow, {}, {}});
+    add_stage(flow, {}, flow);
+  }
+  pipeline_.spec.schedule.epochs = 1;
+  pipeline_.spec.schedule.each_epoch = {
+      {"gallery", 1}, {"train", 1}, {"gallery", 1}, {"evaluate", 1}};
+  seam::testing::EchoRanks ranks;
+  options_.ranks = &ranks;
+  run();
+  EXPECT_THAT(events_, ElementsAre("open gallery", "open adam", "open evaluate", "save adam",
+                                   "flow gallery 0", "flow train 0", "save adam", "flow gallery 0",
+                                   "flow evaluate 0", "save adam", "close evaluate", "close adam",
+                                   "close gallery"));
 }
 
 TEST_F(RunPipelineTest, AFailedFlowEndsTheRunAndClosesTheStages) {

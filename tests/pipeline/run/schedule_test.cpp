@@ -28,8 +28,8 @@ class Script final : public ScheduleSteps {
     return FlowEnd::complete;
   }
   [[nodiscard]] bool stop_requested() const override { return stop; }
-  [[nodiscard]] bool runs_to_its_end(const std::string& flow) const override {
-    return flow == to_its_end;
+  [[nodiscard]] bool wants_checkpoint_before(const std::string& flow) const override {
+    return flow == kept_before;
   }
   [[nodiscard]] std::optional<double> metric(const std::string& name) const override {
     if (name != metric_name || current >= static_cast<std::int64_t>(values.size())) {
@@ -48,7 +48,7 @@ class Script final : public ScheduleSteps {
   }
 
   std::vector<std::string> done;
-  std::string to_its_end;
+  std::string kept_before;
   std::string stop_in;
   std::string stop_after;
   std::string fail_in;
@@ -125,9 +125,9 @@ TEST(Schedule, ARequestBetweenFlowsStopsBeforeTheNext) {
                                      "checkpoint 2", "train@2", "evaluate@2", "checkpoint 3"));
 }
 
-TEST(Schedule, ACheckpointPrecedesAFlowThatRunsToItsEnd) {
+TEST(Schedule, ACheckpointPrecedesAFlowIfWanted) {
   Script script;
-  script.to_its_end = "evaluate";
+  script.kept_before = "evaluate";
   SchedulePosition position;
   EXPECT_EQ(run_schedule(two_flows(1), position, script), ScheduleEnd::complete);
   EXPECT_THAT(script.done, ElementsAre("train@0", "checkpoint 0", "evaluate@0", "checkpoint 1"));
