@@ -225,11 +225,22 @@ def bench_run(build, turns, folder):
 
 
 def step_costs(run):
-    """The memory of the tensors in a step in MiB, and the share of the training that ranks spend in exchanges."""
+    """Of a training step: the memory of its tensors in MiB, its seconds, the network's share of them, and the seconds that ranks
+    spend in exchanges and the MiB that they receive."""
     train = next(flow for flow in json.loads((run / "summary.json").read_text())["flows"] if flow["flow"] == "train")
-    exchanged = re.search(r"this rank spent ([\d.]+) s in exchanges", (run / "run.log").read_text())
+    stages = {stage["stage"]: stage for stage in train["stages"]}
+    steps = stages["adam"]["delivered"]
+    exchanged = re.search(r"spent ([\d.]+) s in exchanges, and received ([\d.,]+) MiB", (run / "run.log").read_text())
+    seconds, received = (float(one.replace(",", "")) for one in exchanged.groups()) if exchanged else (float("nan"),) * 2
     return {"mib": max(stage.get("tensor_bytes_in_use", 0) for stage in train["stages"]) / 2**20,
-            "exchange_share": float(exchanged.group(1)) / train["seconds"] if exchanged else float("nan")}
+            "step": train["seconds"] / steps, "network": (stages["model"]["busy_seconds"] + stages["model"]["backward_seconds"]) / train["seconds"],
+            "exchange": seconds / steps, "received": received / steps}
+
+
+def speed_of_ranks(step, network, received, machines, gigabits):
+    """How many times as fast a step is on so many machines, if nothing else delays them."""
+    transfer = (machines - 1) * received * 2**20 * 8 / (gigabits * 1e9)
+    return step / (step * (1 - network) + step * network / machines + transfer)
 
 
 def bench_lanes(build, turns, folder):
@@ -256,7 +267,11 @@ def bench_lanes(build, turns, folder):
                      f"whole_{speed}={whole[speed]:.1f} mib={lanes['mib']:.0f} whole_mib={whole['mib']:.0f} "
                      f"recomputed_{speed}={recomputed[speed]:.1f} recomputed_mib={recomputed['mib']:.0f}")
         lines.append(f"ranks {name} ratio={ranks[speed] / lanes[speed]:.2f} seam_{speed}={ranks[speed]:.1f} "
-                     f"process_{speed}={lanes[speed]:.1f} exchange_share={ranks['exchange_share']:.3f}")
+                     f"process_{speed}={lanes[speed]:.1f} exchange_share={ranks['exchange'] / ranks['step']:.3f} "
+                     f"received_mib={ranks['received']:.1f} network_share={lanes['network']:.2f}")
+        lines += (f"estimate {name} machines={machines} gigabits={gigabits} "
+                  f"times={speed_of_ranks(lanes['step'], lanes['network'], ranks['received'], machines, gigabits):.1f}"
+                  for machines in (8, 64) for gigabits in (10, 25))
     print("\n".join(lines))
 
 

@@ -8,10 +8,14 @@ import json
 import os
 import pathlib
 import re
+import shutil
+import signal
 import subprocess
 import sys
+import time
 
 from judge import WARDROBE, Judge
+from lane_pipelines import LONG, metrics
 
 try:
     import yaml
@@ -156,6 +160,49 @@ judge.check(f"Spark: {ran.stderr}", ran.returncode, 0)
 complete("spark", 3)
 ran = spark("missing.toml", "spark")
 judge.holds(ran.returncode == 1 and "shard 2: exit code 2: " in ran.stderr, ran.stderr)
+
+# A mirror of a run folder. The copied run continues from its checkpoint.
+(folder / "long.toml").write_text(LONG)
+copying = 'mkdir -p mirror && cp -rT "$1" "mirror/$2"'
+
+
+def mirrored(out, copy=copying, **options):
+    return subprocess.Popen([examples / "mirrored", out, judge.seam, "run", "long.toml", "--threads", "1", "--run-dir", out], cwd=folder,
+                            env=ENVIRONMENT | {"COPY": copy, "EVERY": "1"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def files(run):
+    return {str(path.relative_to(folder / run)): path.read_bytes() for path in (folder / run).rglob("*") if path.is_file()}
+
+
+job = mirrored("long-run")
+judge.check(f"a mirrored run: {job.communicate()[1]}", job.returncode, 0)
+expected = files("long-run")
+expected.pop("lock", None)
+judge.holds(expected.items() <= files("mirror").items(), "the mirror differs from the run folder")  # checkpoints stay there
+for sent, code in ((signal.SIGKILL, 137), (signal.SIGTERM, 4)):
+    shutil.rmtree(folder / "mirror")
+    job = mirrored(f"ended-{code}")
+    while job.poll() is None and not list(folder.glob(f"ended-{code}/checkpoints/*-step-*")):
+        time.sleep(0.01)
+    child = int(pathlib.Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()[0])
+    os.kill(child if sent == signal.SIGKILL else job.pid, sent)
+    judge.check(f"signal {sent}: {job.communicate()[1]}", job.returncode, code)
+    shutil.copytree(folder / "mirror", folder / f"other-{code}")
+    judge.succeed("run", "--resume", f"other-{code}")
+    judge.check(f"signal {sent}, continued from the mirror", metrics(folder / f"other-{code}") == metrics(folder / "long-run"))
+job = mirrored("lost", "exit 1")
+errors = job.communicate()[1]
+judge.check(f"a mirror that fails: {errors}", (job.returncode, "mirrored: some files in 'lost' were not copied" in errors), (3, True))
+
+# Metrics for Prometheus, of a whole run and of one under way.
+ran = subprocess.run([examples / "run_metrics.py", folder / "long-run"], capture_output=True, text=True, check=False)
+judge.check(f"run_metrics.py: {ran.stderr}", ran.returncode, 0)
+newest = [line for line in map(json.loads, metrics(folder / "long-run").decode().splitlines()) if line["name"] == "loss"][-1]
+judge.holds(f'seam_metric{{run="long-run",flow="{newest["flow"]}",stage="{newest["stage"]}",name="loss"}} {newest["value"]}\n' in ran.stdout, ran.stdout)
+judge.holds('seam_epoch{run="long-run",flow="train"} 1\n' in ran.stdout and 'seam_complete{run="long-run"} 1\n' in ran.stdout, ran.stdout)
+text = re.compile(r'(# TYPE \w+ gauge|seam_\w+\{(\w+="[^"]*",?)+\} -?[0-9.e+-]+)')
+judge.check("lines of Prometheus' format", [line for line in ran.stdout.splitlines() if not text.fullmatch(line)], [])
 
 # The images are made from the tarball of this version.
 version = re.search(r"project\(Seam VERSION ([0-9.]+)", (examples.parents[1] / "CMakeLists.txt").read_text())[1]
