@@ -238,7 +238,7 @@ def step_costs(run):
 
 
 def speed_of_ranks(step, network, received, machines, gigabits):
-    """How many times as fast a step is on so many machines, if nothing else delays them."""
+    """How many times as fast a step is on this many machines, if nothing else delays them."""
     transfer = (machines - 1) * received * 2**20 * 8 / (gigabits * 1e9)
     return step / (step * (1 - network) + step * network / machines + transfer)
 
@@ -247,7 +247,7 @@ def bench_lanes(build, turns, folder):
     """Training steps in lanes, and by two ranks with one thread each, beside one process with two threads."""
     set_inshop(folder)
     if not shutil.which("mpirun") or not (build / "lib" / "seam" / "seam_mpi.so").exists():
-        sys.exit("bench: there is no mpirun, or seam_mpi.so was not built; scripts/setup --mpi installs MPI")
+        sys.exit("bench: there is no mpirun, or seam_mpi.so was not built")
     mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"]
     lines = []
     for file, few in (("inshop-embedding.toml", ()), ("inshop-sccapsnet.toml", FEW)):
