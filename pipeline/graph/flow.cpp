@@ -48,8 +48,15 @@ class Observed {
   const FlowOptions& options_;  // the caller's, outlives the flow
 };
 
-RunState with_training(RunState run, const std::vector<StageRunner*>& stages) {
+/// The run's state for this flow.
+RunState state_for(const FlowSpec& flow, const std::vector<StageRunner*>& stages,
+                   const FlowOptions& options) {
+  RunState run = options.run;
   run.training = trains(stages);
+  // Ranks exchange the results of networks in the order in which they compute them.
+  const bool exchanges =
+      run.training || networks_have_an_order(plan_of(flow, stages, options.stage_specs), stages);
+  if (!exchanges) run.lanes.ranks = nullptr;
   return run;
 }
 
@@ -83,7 +90,7 @@ class RunningFlow {
         compute_(compute),
         budget_(options.limits.packets, options.limits.bytes, std::int64_t{4} * threads + 4,
                 [this] { place_freed(); }),
-        state_(options, with_training(options.run, runners_), budget_),
+        state_(options, state_for(flow, runners_, options), budget_),
         interrupter_(runners_),
         plan_(plan_of(flow, runners_, options.stage_specs)),
         segments_(segments_of(plan_, runners_, state_)),

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+
+#include "seam/network.hpp"
 
 namespace seam::host {
 namespace {
@@ -118,6 +121,17 @@ std::set<std::size_t> numberings_of_step(const FlowSpec& flow, const FlowPlan& p
     }
   }
   return numberings;
+}
+
+bool networks_have_an_order(const FlowPlan& plan, const std::vector<StageRunner*>& stages) {
+  std::set<std::size_t> segments;
+  for (std::size_t node = 0; node < stages.size(); ++node) {
+    const auto& offers = stages[node]->description().offers;
+    const bool is_network = std::ranges::find(offers, type_name<DescribesNetwork>(),
+                                              &OfferedInterface::interface) != offers.end();
+    if (is_network) segments.insert(plan.segment_of[node]);
+  }
+  return segments.size() < 2;
 }
 
 bool trains(const std::vector<StageRunner*>& stages) {

@@ -47,6 +47,11 @@ struct FlowPlan {
 /// the order of their batches depends on timing.
 [[nodiscard]] std::set<std::size_t> numberings_of_step(const FlowSpec& flow, const FlowPlan& plan);
 
+/// Returns whether the networks of a flow that does not train process its batches in an order that
+/// does not depend on timing: all of them in one segment.
+[[nodiscard]] bool networks_have_an_order(const FlowPlan& plan,
+                                          const std::vector<StageRunner*>& stages);
+
 /// Returns whether an optimizer is among the stages.
 [[nodiscard]] bool trains(const std::vector<StageRunner*>& stages);
 

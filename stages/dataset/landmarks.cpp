@@ -160,8 +160,7 @@ void Landmarks::declare(Declaration& declaration) {
       .required()
       .folder_with({"img"});  // the lists may be elsewhere
   declaration.parameter("list", list_, "the partition list, relative to root").must_exist("root");
-  declaration.parameter("landmarks", landmarks_, "the list of landmarks, relative to root")
-      .must_exist("root");
+  declaration.parameter("landmarks", landmarks_, "the list of landmarks, relative to root");
   declaration.parameter(
       "attributes", attributes_,
       "field: provide the attributes of each image's item; ignore: do not read the attribute lists",

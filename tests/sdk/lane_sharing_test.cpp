@@ -141,15 +141,15 @@ void add(Numbers& numbers, const std::string& prefix, Stage& stage) {
 
 /// A trunk and a head, as one rank sees them.
 struct Trial {
-  explicit Trial(const Lanes& lanes)
+  explicit Trial(const Lanes& lanes, bool training = true)
       : owned_trunk(std::make_unique<TrunkStage>()),
         owned_head(std::make_unique<HeadStage>()),
         trunk(owned_trunk.get()),
         head(owned_head.get()),
         first("trunk", std::move(owned_trunk)),
         second("head", std::move(owned_head)) {
-    first.seed(3).compute_threads(1).training(true).lanes(lanes);
-    second.seed(3).compute_threads(1).training(true).lanes(lanes);
+    first.seed(3).compute_threads(1).training(training).lanes(lanes);
+    second.seed(3).compute_threads(1).training(training).lanes(lanes);
   }
   std::unique_ptr<TrunkStage> owned_trunk;
   std::unique_ptr<HeadStage> owned_head;
@@ -265,6 +265,29 @@ TEST(LaneSharing, RanksGiveTheBytesOfOneProcess) {
   }
   EXPECT_FALSE(equal(three_steps({4}, nullptr), three_steps({6}, nullptr)))
       << "the comparison compares nothing";
+}
+
+TEST(LaneSharing, RanksShareTheLanesOfAnEvaluation) {
+  const auto evaluate = [](Trial& trial, std::int64_t rows) {
+    const Packet made = trial.run(batch(rows));
+    EXPECT_FALSE(made.get(field::embedding).requires_grad());
+    return Numbers{{"maps", made.get(maps)},
+                   {"embedding", made.get(field::embedding)},
+                   {"longest", made.get(longest)}};
+  };
+  Trial one({4, LaneMemory::keep}, false);
+  const Numbers expected = evaluate(one, 35);
+  EXPECT_EQ(one.trunk->passes, 4);
+  const Numbers of_few_rows = evaluate(one, 15);
+  EXPECT_EQ(one.trunk->passes, 5) << "lanes have at least eight rows";
+  ThreadRanks ranks(2);
+  ranks.run([&](Ranks& own) {
+    Trial trial({4, LaneMemory::keep, &own}, false);
+    EXPECT_TRUE(equal(evaluate(trial, 35), expected)) << own.rank();
+    EXPECT_EQ(trial.trunk->passes, 2);
+    EXPECT_TRUE(equal(evaluate(trial, 15), of_few_rows)) << own.rank();
+    EXPECT_EQ(trial.trunk->passes, 3) << "computed by all ranks";
+  });
 }
 
 TEST(LaneSharing, AResultHasAGradientIfItHasOneOnAnotherRank) {

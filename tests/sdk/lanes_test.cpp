@@ -244,12 +244,13 @@ std::vector<std::pair<std::int64_t, std::int64_t>> pairs(const std::vector<LaneR
   return all;
 }
 
-TEST(LanesOf, RowsAreDividedEvenlyWithAtLeastTwoInEach) {
+TEST(LanesOf, RowsAreDividedEvenlyWithSomeInEach) {
   using P = std::pair<std::int64_t, std::int64_t>;
-  EXPECT_THAT(pairs(lanes_of(Packet(), 10, 4)), ElementsAre(P(0, 3), P(3, 3), P(6, 2), P(8, 2)));
-  EXPECT_THAT(pairs(lanes_of(Packet(), 5, 4)), ElementsAre(P(0, 3), P(3, 2)));
-  EXPECT_THAT(pairs(lanes_of(Packet(), 3, 4)), ElementsAre(P(0, 3)));
-  EXPECT_THAT(pairs(lanes_of(Packet(), 1, 4)), IsEmpty());
+  EXPECT_THAT(pairs(lanes_of(Packet(), 10, 4, 2)), ElementsAre(P(0, 3), P(3, 3), P(6, 2), P(8, 2)));
+  EXPECT_THAT(pairs(lanes_of(Packet(), 5, 4, 2)), ElementsAre(P(0, 3), P(3, 2)));
+  EXPECT_THAT(pairs(lanes_of(Packet(), 3, 4, 2)), ElementsAre(P(0, 3)));
+  EXPECT_THAT(pairs(lanes_of(Packet(), 1, 4, 2)), IsEmpty());
+  EXPECT_THAT(pairs(lanes_of(Packet(), 20, 4, 8)), ElementsAre(P(0, 10), P(10, 10)));
 }
 
 TEST(LanesOf, ATripletIsNotCutButAGroupWithoutRolesIs) {
@@ -257,12 +258,12 @@ TEST(LanesOf, ATripletIsNotCutButAGroupWithoutRolesIs) {
   Packet packet;
   packet.set(field::groups, std::vector<std::int64_t>{0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3});
   packet.set(field::roles, std::vector<Role>(12, Role::single));
-  EXPECT_THAT(pairs(lanes_of(packet, 12, 3)), ElementsAre(P(0, 4), P(4, 4), P(8, 4)));
+  EXPECT_THAT(pairs(lanes_of(packet, 12, 3, 2)), ElementsAre(P(0, 4), P(4, 4), P(8, 4)));
   packet.set(field::roles, std::vector<Role>(12, Role::negative));
-  EXPECT_THAT(pairs(lanes_of(packet, 12, 3)), ElementsAre(P(0, 6), P(6, 3), P(9, 3)));
-  EXPECT_THAT(pairs(lanes_of(packet, 12, 6)), ElementsAre(P(0, 3), P(3, 3), P(6, 3), P(9, 3)));
+  EXPECT_THAT(pairs(lanes_of(packet, 12, 3, 2)), ElementsAre(P(0, 6), P(6, 3), P(9, 3)));
+  EXPECT_THAT(pairs(lanes_of(packet, 12, 6, 2)), ElementsAre(P(0, 3), P(3, 3), P(6, 3), P(9, 3)));
   packet.set(field::groups, std::vector<std::int64_t>(12, -1));
-  EXPECT_THAT(pairs(lanes_of(packet, 12, 3)), ElementsAre(P(0, 4), P(4, 4), P(8, 4)));
+  EXPECT_THAT(pairs(lanes_of(packet, 12, 3, 2)), ElementsAre(P(0, 4), P(4, 4), P(8, 4)));
 }
 
 TEST(LanesOf, AGroupOfOneRowHasNoLaneOfItsOwn) {
@@ -270,9 +271,9 @@ TEST(LanesOf, AGroupOfOneRowHasNoLaneOfItsOwn) {
   Packet packet;
   packet.set(field::roles, std::vector<Role>(7, Role::anchor));
   packet.set(field::groups, std::vector<std::int64_t>{0, 0, 0, 1, 1, 1, 2});
-  EXPECT_THAT(pairs(lanes_of(packet, 7, 3)), ElementsAre(P(0, 3), P(3, 4)));
+  EXPECT_THAT(pairs(lanes_of(packet, 7, 3, 2)), ElementsAre(P(0, 3), P(3, 4)));
   packet.set(field::groups, std::vector<std::int64_t>{0, 0, 0, 1, 2, 2, 2});
-  EXPECT_THAT(pairs(lanes_of(packet, 7, 3)), ElementsAre(P(0, 3), P(3, 4)));
+  EXPECT_THAT(pairs(lanes_of(packet, 7, 3, 2)), ElementsAre(P(0, 3), P(3, 4)));
 }
 
 TEST(TreeSum, AddsInAFixedTree) {

@@ -43,11 +43,10 @@ struct LaneRows {
   std::int64_t count = 0;
 };
 
-/// At most `lanes` lanes of at least two rows, which batch statistics need: as even as possible,
-/// the larger ones first. Neighbouring rows of a group in which they have roles, such as a triplet,
-/// stay together.
+/// At most `lanes` lanes of at least `fewest` rows, 2 or more: as even as possible, the larger ones
+/// first. Neighbouring rows of a group in which they have roles, such as a triplet, stay together.
 [[nodiscard]] inline std::vector<LaneRows> lanes_of(const Packet& packet, std::int64_t rows,
-                                                    std::int64_t lanes) {
+                                                    std::int64_t lanes, std::int64_t fewest) {
   const bool grouped = packet.has(field::groups) && packet.has(field::roles);
   const auto in_group_before = [&](std::int64_t row) {
     if (!grouped) return false;
@@ -56,7 +55,7 @@ struct LaneRows {
     return groups[at] >= 0 && groups[at] == groups[at - 1] &&
            packet.get(field::roles)[at] != Role::single;
   };
-  lanes = std::min(lanes, rows / 2);
+  lanes = std::min(lanes, rows / fewest);
   std::vector<LaneRows> result;
   std::int64_t first = 0;
   for (std::int64_t lane = 1; lane <= lanes; ++lane) {
@@ -163,7 +162,8 @@ class LaneBatch final : public torch::CustomClassHolder {
         results[lane].push_back(pass.results[at].detach());
         has_gradient[at] = has_gradient[at] || pass.results[at].requires_grad();
       }
-      if (context_.lanes().memory == LaneMemory::keep) passes_[lane] = std::move(pass);
+      const bool keeps = context_.training() && context_.lanes().memory == LaneMemory::keep;
+      if (keeps) passes_[lane] = std::move(pass);
       return parts_of_buffers(lanes_[lane]);
     };
     const auto compute_own = [&] {
@@ -331,7 +331,7 @@ class LaneBatch final : public torch::CustomClassHolder {
 
   /// Leaves the buffers as the lane changes them. Without results if the packet is dropped.
   [[nodiscard]] Pass compute(const LaneRows& lane) {
-    const at::AutoGradMode with_gradients(true);
+    const at::AutoGradMode with_gradients(context_.training());
     set_buffers(network_.buffers_before);
     Pass pass{network_.weights, {}, {}};
     Packet packet = packet_of(lane, pass.ends);
@@ -483,8 +483,9 @@ struct LanesFunction : torch::autograd::Function<LanesFunction> {
   }
 };
 
-/// Computes a training batch in as many lanes as the run has, and sets the fields that the network
-/// provides. A batch of a single lane is an ordinary one.
+/// Computes a batch in as many lanes as the run has, and sets the fields that the network provides.
+/// A batch of a single lane is an ordinary one. Batch statistics need two rows per lane; in
+/// evaluation, lanes have at least eight, because small ones are slower.
 inline void compute_in_lanes(Packet& packet, LaneNetwork network, Context& context) {
   std::int64_t rows = -1;
   for (const Packet::Slot& slot : packet.slots()) {
@@ -499,14 +500,16 @@ inline void compute_in_lanes(Packet& packet, LaneNetwork network, Context& conte
     }
     rows = std::max(rows, count);
   }
-  std::vector<LaneRows> lanes = lanes_of(packet, rows, context.lanes().count);
+  std::vector<LaneRows> lanes =
+      lanes_of(packet, rows, context.lanes().count, context.training() ? 2 : 8);
   if (lanes.size() < 2) {
     network.pass(packet, context);
     return;
   }
   const auto batch =
       c10::make_intrusive<LaneBatch>(std::move(network), packet, std::move(lanes), context);
-  Tensors results = LanesFunction::apply(at::TensorList(batch->ends()), batch);
+  Tensors results = context.training() ? LanesFunction::apply(at::TensorList(batch->ends()), batch)
+                                       : batch->forward().first;
   if (batch->context().dropped()) return context.drop(batch->context().drop_reason());
   for (std::size_t at = 0; at < results.size(); ++at) {
     Packet::Slot slot = batch->provided()[at];

@@ -84,8 +84,8 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
       statistics_.begin_batch(buffers());
       ++batches_;
     }
-    if (context.training() && context.lanes().count > 1) {
-      detail::compute_in_lanes(packet, lane_network(), context);
+    if (context.lanes().count > 1) {
+      detail::compute_in_lanes(packet, lane_network(context), context);
     } else {
       pass(packet, context);
     }
@@ -148,8 +148,8 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
 
   /// Processes one batch: reads and sets fields. They are on the run's device, the module is in the
   /// right mode, the generator is seeded for this packet, and autocast is on with bfloat16.
-  /// In training with `lanes`, it is called for each lane of the batch, on a packet with the lane's
-  /// rows of the declared fields, and with LaneMemory::recompute again for the gradient: what it
+  /// With `lanes`, it is called for each lane of the batch, on a packet with the lane's rows of the
+  /// declared fields, and with LaneMemory::recompute again for the gradient: what it
   /// does must depend on nothing but the packet, the module and the context, and it must neither
   /// record metrics nor write into a tensor that it reads.
   virtual void forward(M& net, Packet& packet, Context& context) = 0;
@@ -224,15 +224,16 @@ class ModuleStage : public Compute<Transform>, public Trainable, public Describe
     if (bfloat16) widen_fields(packet);
   }
 
-  [[nodiscard]] detail::LaneNetwork lane_network() {
+  [[nodiscard]] detail::LaneNetwork lane_network(const Context& context) {
     detail::LaneNetwork network;
-    network.pass = [this](Packet& rows, Context& context) { pass(rows, context); };
+    network.pass = [this](Packet& rows, Context& of_lane) { pass(rows, of_lane); };
     network.reads = reads_;
     for (const Tensor& weight : module()->parameters()) {
       const auto same = [&](const Tensor& one) { return one.is_same(weight); };
       if (!weight.requires_grad() || std::ranges::any_of(network.weights, same)) continue;
       network.weights.push_back(weight);
     }
+    if (!context.training()) return network;  // buffers do not change
     const detail::ProvisionalState::Named current = buffers();
     for (const auto& [name, tensor] : current) network.buffers.push_back(tensor);
     for (const auto& [name, tensor] : statistics_.accepted(current)) {

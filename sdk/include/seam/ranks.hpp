@@ -25,7 +25,7 @@ enum class Patience : std::uint8_t {
   flow,  ///< a day: one may read its images, evaluate, or open its stages, much more slowly
 };
 
-/// The exchanges of a rank in training steps (Patience::step).
+/// The exchanges of a rank within flows (Patience::step).
 struct Exchanged {
   std::uint64_t bytes = 0;  ///< received from the other ranks
   double seconds = 0;       ///< until they were there: waiting for other ranks, and for the network

@@ -12,6 +12,7 @@
 
 #include "pipeline/graph/flow.hpp"
 #include "pipeline/graph/plan.hpp"
+#include "seam/network.hpp"
 #include "tests/pipeline/graph/flow_fixture.hpp"
 #include "tests/sdk/echo_ranks.hpp"
 
@@ -232,6 +233,45 @@ TEST_F(FlowTrainingTest, TheOrderOfStepsIsFixedIfOneStageNumbersTheirBatches) {
   flow.nodes = {{"count", {}, {}}, {"model", {0}, {}},       {"adam", {1}, {}},
                 {"other", {}, {}}, {"other_model", {3}, {}}, {"other_adam", {4}, {}}};
   EXPECT_THAT(numberings(flow), ElementsAre(0, 3));
+}
+
+/// Notes whether it could exchange results with other ranks.
+class Network final : public Transform, public DescribesNetwork {
+ public:
+  explicit Network(std::vector<bool>& exchanges) : exchanges_(exchanges) {}
+  void declare(Declaration& d) override {
+    declare_call(d, {});
+    d.offers<DescribesNetwork>(*this);
+  }
+  void process(Packet& /*packet*/, Context& context) override {
+    exchanges_.push_back(context.lanes().ranks != nullptr);
+  }
+  [[nodiscard]] bool on_compute_thread() const override { return true; }
+  [[nodiscard]] NetworkPart describe_network() const override { return {}; }
+
+ private:
+  std::vector<bool>& exchanges_;
+};
+
+// Otherwise the order of their calls, and so of the exchanges, would depend on timing.
+TEST_F(FlowTrainingTest, RanksShareNetworksThatFollowEachOtherOrTrain) {
+  seam::testing::EchoRanks ranks;
+  options_.run.lanes.ranks = &ranks;
+  std::vector<bool> exchanges;
+  const auto run_once = [&](const std::string& flow) {
+    exchanges.clear();
+    add<Count>("count", 1);
+    add<Network>("trunk", exchanges);
+    add<Network>("head", exchanges);
+    parallel("parallel");
+    adam();
+    run_well(flow);
+    return exchanges;
+  };
+  EXPECT_THAT(run_once("count -> parallel -> trunk -> head"), ElementsAre(true, true));
+  EXPECT_THAT(run_once("count -> trunk -> parallel -> head"), ElementsAre(false, false));
+  EXPECT_THAT(run_once("count -> {trunk, head}"), ElementsAre(false, false));
+  EXPECT_THAT(run_once("count -> trunk -> parallel -> head -> adam"), ElementsAre(true, true));
 }
 
 // Packets held by a collector inside the step do not block the next batch, even if one packet fills
