@@ -124,12 +124,14 @@ HostTable schedule_table(ScheduleSpec& schedule) {
             "stages that measure a baseline which the model must exceed, such as a "
             "`retrieval.recall` after `baseline.pixels`. Their values are shown next to the scores "
             "of other stages with the same type, data and protocol");
-  table.key("stop_early",
-            ShortOrTable<std::optional<StopEarly>>{&stop_early, stop_early_table, Short::off, "",
-                                                   "{ metric = \"STAGE.METRIC\", patience = 7 }"},
-            "`{ metric = \"recall.none.r@1\", patience = 7, goal = \"highest\" }`: stop after this "
-            "many measurements without improvement; `\"lowest\"` for losses. A measurement is the "
-            "mean over the flow. `false`: never, even if an extended file sets it");
+  table.key(
+      "stop_early",
+      ShortOrTable<std::optional<StopEarly>>{&stop_early, stop_early_table, Short::off, "",
+                                             "{ metric = \"STAGE.METRIC\", patience = 7 }"},
+      "`{ metric = \"recall.none.r@1\", patience = 7, goal = \"highest\" }`: stop after this "
+      "many measurements without improvement. `goal` is only needed for a metric that its "
+      "stage does not declare as a headline, such as `\"lowest\"` for an error. A measurement "
+      "is the mean over the flow. `false`: never, even if an extended file sets it");
   table.default_is("never");
   table.key(
       "checkpoint_every",

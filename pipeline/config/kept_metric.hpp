@@ -1,4 +1,4 @@
-/// The metric by which a schedule keeps the best checkpoint.
+/// The metrics by which a schedule ranks epochs: to stop early, and to keep the best checkpoint.
 ///
 ///     keep = { best = "recall.none.r@1" } ──► stage recall declares "*.r@1", higher is better
 #pragma once
@@ -11,8 +11,10 @@
 
 namespace seam::host {
 
-/// Sets `schedule.keep.better`. Reports a metric that its stage does not declare as a headline, so
-/// that the better direction is unknown, and a stage that no flow in 'each_epoch' contains.
+/// Sets `schedule.keep.better` and, unless the file does, the goal of `schedule.stop_early`.
+/// Reports a stage that is not in exactly one flow of 'each_epoch', a goal that contradicts the
+/// stage's declaration and, for 'keep', a metric that its stage does not declare as a headline, so
+/// that the better direction is unknown.
 void settle_kept_metric(const Table& tree, const std::vector<StageDraft>& stages,
                         const std::vector<FlowSpec>& flows, ScheduleSpec& schedule,
                         Findings& findings);

@@ -143,6 +143,21 @@ std::optional<std::string> contradiction(const CheckedPipeline& pipeline, const 
   return std::nullopt;
 }
 
+void refuse_other_classes(const CheckedPipeline& pipeline, const ClassNames& trained) {
+  for (const auto& [stage, names] : trained_classes(pipeline)) {
+    const auto before = trained.find(stage);
+    if (before == trained.end()) continue;
+    const auto at = first_difference(before->second, names);
+    if (!at) continue;
+    throw Error("the categories of the data have changed: class " + std::to_string(*at) +
+                    " of stage '" + stage + "' was '" + before->second[*at] + "' and is now '" +
+                    names[*at] +
+                    "', so the network would mix them up. Restore the data, or start another run "
+                    "with weights = \"RUN\", whose 'skip' excludes the class-dependent weights",
+                Fault::configuration);
+  }
+}
+
 std::vector<std::string> check_imported_classes(const CheckedPipeline& pipeline) {
   std::vector<std::string> warnings;
   for (const StageSpec& stage : pipeline.spec.stages) {

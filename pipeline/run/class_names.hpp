@@ -40,6 +40,11 @@ using ClassNames = std::map<std::string, std::vector<std::string>>;
                                                        const std::string& stage,
                                                        const std::vector<std::string>& names);
 
+/// Compares the classes that a checkpoint's networks were trained on with the data; the stages must
+/// be open. Throws seam::Error (configuration) that names the stage and the first class that
+/// differs.
+void refuse_other_classes(const CheckedPipeline& pipeline, const ClassNames& trained);
+
 /// Compares the weights that stages import by `weights` with the data; the stages must be open.
 /// Throws seam::Error (configuration) that names the stage and the first class that differs. For a
 /// stage with `skip`, returns a warning instead: it may skip all class-dependent weights.

@@ -139,6 +139,19 @@ void refuse_initial(const std::vector<Difference>& differences,
   }
 }
 
+void refuse_other_evaluation(const std::vector<Difference>& differences,
+                             const std::function<bool(const std::string&)>& is_of_evaluation,
+                             const std::string& run) {
+  for (const Difference& difference : differences) {
+    if (!is_of_evaluation(difference.key)) continue;
+    throw Error(fmt::format("'{}' changes how the network is evaluated, so the scores of the new "
+                            "run's epochs would be compared with different ones; to evaluate the "
+                            "network differently, use: seam eval {} --set {}=...",
+                            difference.key, run, difference.key),
+                Fault::configuration);
+  }
+}
+
 SchedulePosition continued(const std::vector<Difference>& differences, const ScheduleSpec& now,
                            SchedulePosition position) {
   const bool other_rule = std::ranges::any_of(differences, [](const Difference& change) {
@@ -211,6 +224,8 @@ Beginning beginning_from(const fs::path& run, const PipelineSpec& before, const 
   Checkpoint& checkpoint = beginning.checkpoint;
   checkpoint = std::move(*newest.checkpoint);
   refuse_initial(beginning.differences, about.is_initial, newest.file.filename().string());
+  refuse_other_evaluation(in_results(beginning.differences, now.roles), about.is_of_evaluation,
+                          shown);
   checkpoint.position = continued(beginning.differences, now.schedule, checkpoint.position);
   refuse_without_effect(beginning.differences, now.schedule, checkpoint.position);
   checkpoint.pipeline = now.resolved;

@@ -48,6 +48,12 @@ struct Difference {
 void refuse_other_graph(const PipelineSpec& before, const PipelineSpec& now,
                         const std::string& run);
 
+/// Rejects changes of stages that take part in evaluations only: epochs before and after them would
+/// be compared. `run`: for the message.
+void refuse_other_evaluation(const std::vector<Difference>& differences,
+                             const std::function<bool(const std::string&)>& is_of_evaluation,
+                             const std::string& run);
+
 /// Rejects changes of keys that matter only at the start of a run, such as initial weights.
 /// `checkpoint`: the file from which the new run starts.
 void refuse_initial(const std::vector<Difference>& differences,
@@ -73,6 +79,8 @@ struct Beginning {
 struct AboutPipeline {
   std::function<bool(const std::string& flow)> trains;
   std::function<bool(const std::string& key)> is_initial;
+  /// Of a stage that takes part in evaluations only.
+  std::function<bool(const std::string& key)> is_of_evaluation;
 };
 
 /// Finds the newest checkpoint between two epochs in the run folder `run`, and adapts it to the

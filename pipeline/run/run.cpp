@@ -70,6 +70,7 @@ class Run final {
   /// For a run that starts from another run: the checkpoint and the position in the schedule.
   [[nodiscard]] Beginning beginning();
   [[nodiscard]] bool is_initial(const std::string& key) const;
+  [[nodiscard]] bool is_of_evaluation(const std::string& key) const;
   void refuse_other_pipeline(const std::filesystem::path& newest) const;
   /// Rejects data files that have changed since the run was started. A run that starts from another
   /// run only warns.
@@ -119,9 +120,10 @@ RunSummary Run::execute() {
     restore();
   });
   if (!summary_.error && is_complete(spec_.schedule, summary_.position)) {
-    services_->note("this run is complete; there is nothing left to do");
     summary_.complete = true;
     attempt([this] {
+      check_data();
+      services_->note("this run is complete; there is nothing left to do");
       scores_.restore(directory_->metrics(), begin_.metrics_size);
       show_score();
     });
@@ -266,7 +268,8 @@ void Run::note_start(const std::optional<Beginning>& begins_with) const {
 Beginning Run::beginning() {
   const AboutPipeline about{
       [this](const std::string& flow) { return stages_.trains(flow_named(spec_, flow)); },
-      [this](const std::string& key) { return is_initial(key); }};
+      [this](const std::string& key) { return is_initial(key); },
+      [this](const std::string& key) { return is_of_evaluation(key); }};
   return beginning_from(options_.from, *options_.before, spec_, about,
                         [this](const std::string& warning) { display_.message(warning); });
 }
@@ -277,6 +280,24 @@ bool Run::is_initial(const std::string& key) const {
     for (const ParameterInfo& parameter : runner->description().parameters) {
       if (parameter.initial && key == "stage." + name + "." + parameter.name) return true;
     }
+  }
+  return false;
+}
+
+/// "stage.recall.k", unless the stage also takes part in training or only writes.
+bool Run::is_of_evaluation(const std::string& key) const {
+  if (!trains(pipeline_)) return false;
+  for (const auto& [name, runner] : pipeline_.stages) {
+    if (!key.starts_with("stage." + name + ".") || runner->description().only_writes) continue;
+    const auto contains = [&](const std::string& flow) {
+      const auto& nodes = flow_named(spec_, flow).nodes;
+      return std::ranges::find(nodes, name, &FlowNode::stage) != nodes.end();
+    };
+    const std::vector<std::string> scheduled = scheduled_flows(spec_.schedule);
+    return std::ranges::any_of(scheduled, contains) &&
+           std::ranges::none_of(scheduled, [&](const std::string& flow) {
+             return contains(flow) && stages_.trains(flow_named(spec_, flow));
+           });
   }
   return false;
 }
@@ -434,6 +455,7 @@ void Run::open_stages() {
   }
   scores_.began_with(identity_.chosen);
   if (from_checkpoint_) {
+    refuse_other_classes(pipeline_, begin_.classes);
     stages_.load(begin_.stages, begin_.position);
     begin_.stages.clear();  // frees memory
   }
@@ -484,9 +506,8 @@ void Run::go_through_schedule() {
   if (options_.ranks != nullptr) {
     (void)options_.ranks->all_gather("the end of the run", {}, Patience::flow);
     const Exchanged& exchanged = options_.ranks->exchanged();
-    services_->note(
-        fmt::format("in training steps, this rank spent {:.1f} s in exchanges, and received {}",
-                    exchanged.seconds, mebibytes_text(exchanged.bytes)));
+    services_->note(fmt::format("this rank spent {:.1f} s in exchanges, and received {}",
+                                exchanged.seconds, mebibytes_text(exchanged.bytes)));
   }
   if (end == ScheduleEnd::complete && options_.shard) {
     summary_.files = written_files(pipeline_, directory_->path());

@@ -18,6 +18,8 @@ inline constexpr const char* best_key = "seam.best";
 inline constexpr const char* best_by_key = "seam.best_by";
 inline constexpr const char* chosen_key = "seam.chosen";
 inline constexpr const char* classes_key = "seam.classes";
+/// The number of training flows that the run had completed.
+inline constexpr const char* trainings_key = "seam.run.trainings";
 
 inline constexpr std::string_view name_begin = "epoch-";
 inline constexpr std::string_view name_end = ".safetensors";

@@ -54,6 +54,14 @@ File checkpoint_of(const fs::path& run) {
     throw configuration("run '" + run.string() + "' has no checkpoint yet");
   }
   File file{newest->second, read_safetensors(newest->second)};
+  const auto trainings = file.content.metadata.find(format::trainings_key);
+  const bool is_untrained = newest->first == format::WholeEpochs{} &&
+                            trainings != file.content.metadata.end() && trainings->second == "0";
+  if (is_untrained) {
+    throw configuration("run '" + run.string() + "' has not completed an epoch: its checkpoint '" +
+                        file.path.filename().string() +
+                        "' has the initial weights; wait for an epoch, or pass the file to use");
+  }
   const auto best = file.content.metadata.find(format::best_key);
   file.newest = file.content.metadata;
   if (best == file.content.metadata.end() || best->second == file.path.filename()) return file;

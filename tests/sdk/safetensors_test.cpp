@@ -339,6 +339,18 @@ TEST_F(ReadWeights, OfARunTheNewestIsTaken) {
   EXPECT_EQ(taken(folder_.path() / "run"), 'a' + 10);
 }
 
+TEST_F(ReadWeights, OfARunInItsFirstEpochNothingIsTaken) {
+  Safetensors content = checkpoint('a');
+  content.metadata["seam.run.trainings"] = "0";
+  write("run/checkpoints/epoch-0.safetensors", content);
+  EXPECT_THAT(complaint(folder_.path() / "run"),
+              HasSubstr("run' has not completed an epoch: its checkpoint 'epoch-0.safetensors' has "
+                        "the initial weights"));
+  content.metadata["seam.run.trainings"] = "1";
+  write("run/checkpoints/epoch-0.safetensors", content);
+  EXPECT_EQ(taken(folder_.path() / "run"), 'a') << "trained before the first epoch";
+}
+
 TEST_F(ReadWeights, OfARunThatKeptTheBestThatIsTaken) {
   write("run/checkpoints/epoch-2.safetensors", checkpoint('b', "epoch-2.safetensors"));
   write("run/checkpoints/epoch-4.safetensors", checkpoint('d', "epoch-2.safetensors"));

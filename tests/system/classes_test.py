@@ -72,6 +72,32 @@ both = judge.call("check", "--deep", "absent.toml", "counted.toml")
 judge.check("absent data, checked", (both.returncode, "because data is missing" in both.stderr), (3, True))
 judge.holds("counted.toml: one batch through each of" in both.stdout, both.stdout)
 
+# The categories of a table are numbered by their sorted names, so another name changes the classes of a trained network.
+images = [path.relative_to(judge.folder) for path in sorted((judge.folder / "wardrobe/img").rglob("*.jpg"))]
+
+
+def write_table(name, **renamed):
+    rows = [f"{path},{path.parts[-2]},{renamed.get(path.parts[-3], path.parts[-3])}" for path in images]
+    (judge.folder / name).write_text("\n".join(["path,item,category", *rows]) + "\n")
+
+
+first_category = min(path.parts[-3] for path in images)
+write_table("labels.csv")
+(judge.folder / "table.toml").write_text("""
+[stage.items]
+use = "dataset.table"
+table = "labels.csv"
+""" + REST.replace('split = "query"\n', ""))
+judge.run("table.toml", "labelled", "--set", "schedule.epochs=1")
+write_table("other.csv", **{first_category: "zz_top"})
+judge.refused("other classes of a trained network", f"class 0 of stage 'model' was '{first_category}' and is now",
+              "run", "--from", "labelled", "--set", "stage.items.table=other.csv", "--set", "schedule.epochs=2")
+again = judge.succeed("run", "table.toml", "--run-dir", "labelled", "--resume-if-present", "--set", "schedule.epochs=1")
+judge.check("the same table", "nothing left to do" in again.stderr, True)
+write_table("labels.csv", **{first_category: "zz_top"})
+judge.refused("a complete run of other data", "the content of stage.items.table", "run", "table.toml", "--run-dir", "labelled",
+              "--resume-if-present", "--set", "schedule.epochs=1")
+
 shutil.rmtree(judge.folder / "wardrobe")
 again = judge.succeed("run", "counted.toml", "--run-dir", "first", "--resume-if-present")
 judge.check("a complete run needs no data", "nothing left to do" in again.stderr, True)

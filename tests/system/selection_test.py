@@ -47,5 +47,14 @@ judge.check("trained on", {score["selected_on"] for score in judge.scores("on") 
 judge.succeed("run", "--from", "on", "--run-dir", "further", "--set", "schedule.epochs=2")
 judge.check("its score", {score["selected_on"] for score in judge.scores("further") if score["flow"] == "evaluate"}, {"test"})
 judge.check("the other run's score", (judge.folder / "same/score.json").read_bytes(), before)
+judge.refused("another evaluation of later epochs", "'stage.query_items.split' changes how the network is evaluated",
+              "run", "--from", "on", "--run-dir", "otherwise", "--set", "schedule.epochs=2", "--set", "stage.query_items.split=gallery")
+
+# The direction is that of the stage's headline.
+early = 'schedule.stop_early={ metric = "triplet_loss.loss", patience = 3 }'
+judge.run("train.toml", "early", "--set", early, "--set", "schedule.epochs=1")
+judge.check("a loss is better if it is lower", 'goal = "lowest"' in (judge.folder / "early/resolved.toml").read_text())
+judge.refused("the other direction", "'triplet_loss.loss' is better if it is lower: set goal = \"lowest\", or remove it", "check", "train.toml",
+              "--set", early.replace("patience", 'goal = "highest", patience'))
 
 judge.end()

@@ -44,8 +44,8 @@ const std::map<std::string, std::vector<std::string>> samples{
     {"schedule.after", {"\"other\""}},
     {"schedule.floors", {"\"total\"", "[\"total\"]"}},
     {"schedule.stop_early",
-     {"{ metric = \"total.x\" }", "{ metric = \"total.x\", patience = 4 }",
-      "{ metric = \"total.x\", goal = \"lowest\" }"}},
+     {"{ metric = \"scale.x\" }", "{ metric = \"scale.x\", patience = 4 }",
+      "{ metric = \"scale.x\", goal = \"lowest\" }"}},
     {"schedule.checkpoint_every",
      {"2", "{ steps = 500 }", "{ minutes = 0.5 }", "{ epochs = 2, steps = 10, minutes = 3 }"}},
     {"schedule.keep", {"5", "{ last = 3 }"}},
@@ -137,10 +137,10 @@ TEST_F(HostKeys, EveryKeySurvivesAResume) {
 
 TEST_F(HostKeys, TheBestThatStopEarlyWatchesHasItsDirection) {
   const PipelineSpec set =
-      spec(simple_, {"schedule.stop_early={ metric = \"total.x\", goal = \"lowest\" }",
-                     "schedule.keep={ best = \"total.x\", last = 4 }"});
-  EXPECT_EQ(set.schedule.keep, (KeepRule{"total.x", 4, Better::lower}));
-  EXPECT_THAT(set.resolved, HasSubstr("\nkeep = { best = \"total.x\", last = 4 }\n"));
+      spec(simple_, {"schedule.stop_early={ metric = \"scale.x\", goal = \"lowest\" }",
+                     "schedule.keep={ best = \"scale.x\", last = 4 }"});
+  EXPECT_EQ(set.schedule.keep, (KeepRule{"scale.x", 4, Better::lower}));
+  EXPECT_THAT(set.resolved, HasSubstr("\nkeep = { best = \"scale.x\", last = 4 }\n"));
   EXPECT_EQ(spec(set.resolved).schedule, set.schedule);
 }
 

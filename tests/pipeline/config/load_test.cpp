@@ -56,7 +56,7 @@ epochs = 60
 each_epoch = ["main", { flow = "other", every = 5 }]
 before = "first"
 after = ["first", "other"]
-stop_early = { metric = "total.r@1", patience = 7, goal = "lowest" }
+stop_early = { metric = "scale.r@1", patience = 7, goal = "lowest" }
 checkpoint_every = 2
 
 )") + simple + R"(other = "numbers -> total"
@@ -77,7 +77,7 @@ first = "numbers"
   EXPECT_THAT(spec.schedule.before, ElementsAre("first"));
   EXPECT_THAT(spec.schedule.after, ElementsAre("first", "other"));
   ASSERT_TRUE(spec.schedule.stop_early);
-  EXPECT_EQ(spec.schedule.stop_early->metric, "total.r@1");
+  EXPECT_EQ(spec.schedule.stop_early->metric, "scale.r@1");
   EXPECT_EQ(spec.schedule.stop_early->patience, 7);
   EXPECT_EQ(spec.schedule.stop_early->goal, Goal::lowest);
   EXPECT_EQ(spec.schedule.checkpoint_every.epochs, 2);

@@ -824,7 +824,16 @@ TEST_F(FromRunTest, WhatIsRefusedLeavesNoFolder) {
   EXPECT_FALSE(fs::exists(folder_.path() / "new"));
 }
 
+TEST_F(FromRunTest, AStageOfEvaluationsOnlyMustStay) {
+  tune_after_the_epochs();
+  EXPECT_THAT(begin(), fails_with(ExitCode::configuration,
+                                  HasSubstr("'stage.model.rate' changes how the network is "
+                                            "evaluated")))
+      << "flow 'train' has no optimizer";
+}
+
 TEST_F(FromRunTest, WhatTrainsAfterTheEpochsIsNotGoneOnFrom) {
+  add_stage("adam", {.trains = true}, "train");
   tune_after_the_epochs();
   EXPECT_EQ(begin().code, ExitCode::success);
   EXPECT_EQ(read_launch(folder_.path() / "new").from.checkpoint, "epoch-3.safetensors")
