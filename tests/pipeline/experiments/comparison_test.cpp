@@ -369,9 +369,15 @@ not ranked:
   margin=1,seed=1: not started
 )");
   EXPECT_THAT(to_csv(comparison),
-              StartsWith("ranking,rank,metric,stage.loss.margin,runs,observations,mean,"
-                         "standard_deviation,standard_error,difference,low,high,pairs\r\n"
-                         "1,1,recall.r@1,0.5,2,2,0.62,"));
+              StartsWith("ranking,rank,metric,epoch,biased_upwards,stage.loss.margin,runs,"
+                         "observations,mean,standard_deviation,standard_error,difference,low,"
+                         "high,pairs\r\n"
+                         "1,1,recall.r@1,last,false,0.5,2,2,0.62,"));
+  comparison.biased = {"margin=0.2,seed=2"};
+  EXPECT_THAT(to_csv(comparison), AllOf(HasSubstr("\n1,1,recall.r@1,last,false,0.5,"),
+                                        HasSubstr("\n1,2,recall.r@1,last,true,0.2,")));
+  comparison.which = WhichEpoch::best;
+  EXPECT_THAT(to_csv(comparison), HasSubstr("\n1,1,recall.r@1,best,true,0.5,"));
   EXPECT_THAT(to_json(comparison), AllOf(HasSubstr("\"replicate\":{\"pipeline.seed\":\"1\"}"),
                                          HasSubstr("\"why\":\"not started\"")));
 }
