@@ -12,6 +12,12 @@ inline bool is_reranked(const std::string& method) {
   return method.find("rerank=") != std::string::npos;
 }
 
+/// Whether the gallery images near a query change its other neighbours, by query expansion or by
+/// re-ranking.
+inline bool depends_on_neighbours(const std::string& method) {
+  return is_reranked(method) || method.find("expand=") != std::string::npos;
+}
+
 /// Whether gallery images of a query's own sequence are left out.
 inline bool leaves_out_sequences(const std::string& method) {
   return method.find("/sequence=left-out") != std::string::npos;

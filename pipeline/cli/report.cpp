@@ -25,6 +25,10 @@ RunsCell score_cell(const Score& score) {
   for (const Score::Beside& one : score.beside) {
     cell.note += (cell.note.empty() ? "" : ", ") + one.name + " " + number_for_people(one.value);
   }
+  if (score.selected_on == SelectedOn::test) {
+    cell.note += (cell.note.empty() ? "" : "; ") +
+                 std::string("weights selected on this data: biased upwards");
+  }
   return cell;
 }
 

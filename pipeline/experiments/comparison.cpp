@@ -277,23 +277,29 @@ void note_beside(const std::vector<Score::Beside>& values, std::map<std::string,
   }
 }
 
+bool is_evaluation(const RunFolder& run) {
+  return run.parameters.contains(std::string(evaluates_key));
+}
+
 /// Omits the contents of files for which one of the runs, made with an earlier version, has no
-/// hash.
+/// hash. Trainings and evaluations are ranked separately: one kind does not omit those of the
+/// other.
 std::vector<RunFolder> with_known_contents(std::vector<RunFolder> runs) {
-  std::set<std::string> unknown;
+  std::map<bool, std::set<std::string>> unknown;  // of evaluations, or of trainings
   for (const RunFolder& run : runs) {
     for (const auto& [key, value] : run.parameters) {
       if (!key.ends_with(content_suffix)) continue;
       const std::string named = key.substr(0, key.size() - content_suffix.size());
       if (std::ranges::any_of(runs, [&, &key = key](const RunFolder& other) {
-            return other.parameters.contains(named) && !other.parameters.contains(key);
+            return is_evaluation(other) == is_evaluation(run) && other.parameters.contains(named) &&
+                   !other.parameters.contains(key);
           })) {
-        unknown.insert(key);
+        unknown[is_evaluation(run)].insert(key);
       }
     }
   }
   for (RunFolder& run : runs) {
-    for (const std::string& key : unknown) run.parameters.erase(key);
+    for (const std::string& key : unknown[is_evaluation(run)]) run.parameters.erase(key);
   }
   return runs;
 }

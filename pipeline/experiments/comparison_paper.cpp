@@ -104,6 +104,9 @@ std::string data_text(const Comparison& comparison, const Ranking& ranking,
 /// Warnings about biased and unranked runs.
 std::string warnings_text(const Comparison& comparison, const Notation& notation) {
   std::string text;
+  if (comparison.which == WhichEpoch::best) {
+    text += fmt::format("\n{}{}\n", notation.comment, best_epoch_note);
+  }
   for (const std::string& run : comparison.biased) {
     text += fmt::format("\n{}biased upwards, weights selected on this data: {}\n", notation.comment,
                         notation.text(run));

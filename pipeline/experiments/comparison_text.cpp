@@ -198,6 +198,14 @@ std::string differences_text(Pairing pairing) {
          "contains 0, no\ndifference is shown\n";
 }
 
+/// Whether an epoch or imported weights of the group were selected on the evaluation data.
+bool is_biased(const Comparison& comparison, const Group& group) {
+  return comparison.which == WhichEpoch::best ||
+         std::ranges::any_of(group.members, [&](const GroupMember& member) {
+           return std::ranges::find(comparison.biased, member.name) != comparison.biased.end();
+         });
+}
+
 std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -392,9 +400,7 @@ std::string to_text(const Comparison& comparison, std::optional<std::size_t> wid
   }
   if (differences) text += differences_text(comparison.pairing);
   if (comparison.which == WhichEpoch::best) {
-    text +=
-        "\nthe best epoch was selected on the evaluation data itself, so these values are biased "
-        "upwards\n";
+    text += fmt::format("\n{}\n", best_epoch_note);
   }
   if (!comparison.biased.empty()) {
     text +=
@@ -422,7 +428,7 @@ std::string to_csv(const Comparison& comparison) {
     const auto found = parameters.find(key);
     return found == parameters.end() ? std::string() : csv_cell(found->second);
   };
-  std::string text = "ranking,rank,metric";
+  std::string text = "ranking,rank,metric,epoch,biased_upwards";
   for (const std::string& key : data) text += "," + csv_cell(key);
   for (const std::string& key : keys) text += "," + csv_cell(key);
   text += ",runs,observations,mean,standard_deviation,standard_error,difference,low,high,pairs";
@@ -433,7 +439,8 @@ std::string to_csv(const Comparison& comparison) {
     const Ranking& ranking = comparison.rankings[at];
     for (std::size_t place = 0; place < ranking.groups.size(); ++place) {
       const Group& group = ranking.groups[place];
-      text += fmt::format("{},{},{}", at + 1, place + 1, csv_cell(comparison.metric));
+      text += fmt::format("{},{},{},{},{}", at + 1, place + 1, csv_cell(comparison.metric),
+                          which_text(comparison.which), is_biased(comparison, group));
       for (const std::string& key : data) text += "," + value_of(ranking.data, key);
       for (const std::string& key : keys) text += "," + value_of(group.parameters, key);
       text += fmt::format(",{},{},{},{},{}", group.members.size(), group.observations,

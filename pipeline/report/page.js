@@ -169,6 +169,14 @@
   // --- score
 
   const epochText = (epoch) => (isNumber(epoch) ? `epoch ${epoch + 1}` : "");
+  const momentOf = (score) => (score.when === "before" ? "before training" : epochText(score.epoch));
+  /** A metric that several flows recorded is not one score. */
+  const flowsOf = (metric) => new Set(runs.flatMap((run) => run.scores.filter((score) => score.metric === metric).map((score) => score.flow)));
+  function scoreName(score) {
+    const { name, of } = metricName(score.metric);
+    const flow = flowsOf(score.metric).size > 1 ? `, flow ${score.flow}` : "";
+    return [name, " ", make("span", { class: "soft" }, of + flow)];
+  }
   const selections = { train: "selected by its training", val: "selected on other data", test: "selected on this data itself: biased upwards" };
   /** How the evaluated weights were selected, if they were. */
   function selectionLines(score) {
@@ -190,41 +198,41 @@
   }
 
   function scoreTile(score) {
-    const { name, of } = metricName(score.metric);
     const value = make("div", { class: "value" }, shown(score.metric, score.value));
     if (isNumber(score.standard_error)) {
       value.append(" ", make("small", {}, `± ${isShare(score.metric) ? percent(score.standard_error, 2) : plain(score.standard_error)}`));
     }
-    const lines = [make("div", {}, name, " ", make("span", { class: "soft" }, of)), value];
+    const lines = [make("div", {}, scoreName(score)), value];
     const best = score.best;
     if (best && isNumber(best.value) && best.epoch !== score.epoch) {
       lines.push(make("div", { class: "soft small" },
         `${epochText(score.epoch)}; best ${shown(score.metric, best.value)} in ${epochText(best.epoch)}, selected on this data itself`));
     } else if (isNumber(score.epoch)) {
-      lines.push(make("div", { class: "soft small" }, epochText(score.epoch) + (best && score.epoch > 0 ? ", the best" : "")));
+      lines.push(make("div", { class: "soft small" }, momentOf(score) + (best && score.epoch > 0 ? ", the best" : "")));
     }
     if (score.protocol) lines.push(make("div", { class: "soft small" }, make("code", {}, score.protocol)));
     lines.push(...besideLine(score), ...selectionLines(score), ...untrainedLines(score));
     return make("div", { class: "tile" }, lines);
   }
   function scoreTable() {
-    const metrics = [...new Set(runs.flatMap((run) => run.scores.map((score) => score.metric)))];
-    const rows = metrics.map((metric) => {
-      const scores = runs.map((run) => run.scores.find((score) => score.metric === metric));
+    const same = (a, b) => a.metric === b.metric && a.flow === b.flow;
+    const all = runs.flatMap((run) => run.scores);
+    const rows = all.filter((one, at) => all.findIndex((other) => same(one, other)) === at).map((one) => {
+      const { metric } = one;
+      const scores = runs.map((run) => run.scores.find((score) => same(score, one)));
       const protocols = new Set(scores.filter(Boolean).map((score) => score.protocol || ""));
       const biased = scores.some((score) => score && score.selected_on === "test");
       const comparable = protocols.size === 1 && !protocols.has("") && !biased;
       const values = scores.filter((score) => score && isNumber(score.value)).map((score) => score.value);
       const better = (scores.find(Boolean) || {}).better;
       const best = better === "lower" ? Math.min(...values) : Math.max(...values);
-      const { name, of } = metricName(metric);
-      return [make("span", {}, name, " ", make("span", { class: "soft" }, of),
+      return [make("span", {}, scoreName(one),
         values.length > 1 && !comparable && !biased ? make("div", { class: "warn small" },
           protocols.size > 1 ? "different protocols: not comparable" : "no protocol set: use `seam compare`") : null),
       ...scores.map((score) => make("td", { class: score && values.length > 1 && comparable && score.value === best ? "number best" : "number" },
         score ? shown(metric, score.value) + (isNumber(score.standard_error)
           ? ` ± ${isShare(metric) ? percent(score.standard_error, 2) : plain(score.standard_error)}` : "") : "–",
-        score && isNumber(score.epoch) ? make("div", { class: "soft small" }, epochText(score.epoch)) : null,
+        score && isNumber(score.epoch) ? make("div", { class: "soft small" }, momentOf(score)) : null,
         score ? besideLine(score) : null, score ? selectionLines(score) : null, score ? untrainedLines(score) : null))];
     });
     const protocols = [...new Set(runs.flatMap((run) => run.scores.map((score) => score.protocol).filter(Boolean)))];

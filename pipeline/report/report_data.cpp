@@ -52,12 +52,24 @@ std::optional<RecallName> recall_name(std::string_view name) {
   return found;
 }
 
+std::string report_prefix(const std::string& flow, const std::string& stage) {
+  return flow + "-" + stage + "-";
+}
+
 /// The protocol of the mask in the stage's report: the last cell of the row that begins with the
 /// mask in backquotes.
-std::string protocol_in(const std::vector<ReportText>& reports, const std::string& flow,
-                        const std::string& stage, const std::string& mask) {
-  for (const ReportText& report : reports) {
-    if (!report.name.starts_with(flow + "-" + stage + "-")) continue;
+std::string protocol_in(const RunRecord& record, const std::string& flow, const std::string& stage,
+                        const std::string& mask) {
+  const std::string prefix = report_prefix(flow, stage);
+  for (const ReportText& report : record.reports) {
+    if (!report.name.starts_with(prefix)) continue;
+    // Names may contain '-': "evaluate-recall-cross-recall-k" is of 'recall-cross', not of
+    // 'recall'.
+    const bool of_longer = std::ranges::any_of(record.metrics, [&](const MetricSeries& series) {
+      const std::string other = report_prefix(series.flow, series.stage);
+      return other.size() > prefix.size() && report.name.starts_with(other);
+    });
+    if (of_longer) continue;
     std::size_t begin = 0;
     while (begin < report.text.size()) {
       const std::size_t end = std::min(report.text.find('\n', begin), report.text.size());
@@ -97,6 +109,7 @@ Json score_of(const MetricSeries& series, std::string_view better, const std::st
              {"better", better},
              {"flow", series.flow},
              {"epoch", sums.rbegin()->first}};
+  if (!series.when.empty()) score["when"] = series.when;
   if (best) score["best"] = {{"value", best->second}, {"epoch", best->first}};
   if (!protocol.empty()) score["protocol"] = protocol;
   return score;
@@ -134,8 +147,8 @@ Json with_protocols(const RunRecord& record) {
     const std::size_t end = metric.find('.', dot + 1);
     if (dot == std::string::npos || end == std::string::npos) continue;
     const std::string mask = metric.substr(dot + 1, end - dot - 1);
-    const std::string protocol = protocol_in(record.reports, score.value("flow", std::string()),
-                                             metric.substr(0, dot), mask);
+    const std::string protocol =
+        protocol_in(record, score.value("flow", std::string()), metric.substr(0, dot), mask);
     if (!protocol.empty()) score["protocol"] = protocol;
   }
   return scores;
@@ -292,8 +305,8 @@ Json scores_of(const RunRecord& record) {
       return each.name == name && recall.at("stage") == each.stage &&
              recall.at("flow") == each.flow && recall.at("when") == each.when;
     });
-    scores.push_back(score_of(*series, "higher",
-                              protocol_in(record.reports, series->flow, series->stage, mask)));
+    scores.push_back(
+        score_of(*series, "higher", protocol_in(record, series->flow, series->stage, mask)));
   }
   if (!scores.empty()) return scores;
   for (const MetricSeries& series : record.metrics) {

@@ -232,7 +232,11 @@ Launch Run::new_launch(const std::optional<Beginning>& begins_with) const {
   launch.evaluates = options_.evaluates;
   launch.trained_with = options_.trained_with;
   launch.evaluated_with = options_.evaluated_with;
-  if (!launch.evaluates.run.empty()) launch.file = read_launch(launch.evaluates.run).file;
+  if (!launch.evaluates.run.empty()) {
+    Launch training = read_launch(launch.evaluates.run);
+    launch.file = std::move(training.file);
+    launch.data.merge(training.data);  // of the flows that only the training runs
+  }
   if (begins_with) {
     launch.file = read_launch(options_.from).file;
     launch.from = {std::filesystem::absolute(options_.from).lexically_normal().string(),

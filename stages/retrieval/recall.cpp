@@ -177,11 +177,7 @@ void Recall::check_searched(const SearchedGallery& searched, std::size_t queries
                 Fault::configuration);
   }
   if (!searched.uncompared.empty()) {
-    throw Error("whether " + searched.uncompared +
-                    " is in the gallery is unknown, because the gallery's stage does not keep the "
-                    "files of its images; use retrieval.index, or let the stage derive from "
-                    "seam::retrieval::GalleryImages",
-                Fault::configuration);
+    throw Error(searched.uncompared, Fault::configuration);
   }
   if (!gallery_difference_) gallery_difference_ = searched.data_difference;
   if (evaluation_.gallery_lists.empty()) evaluation_.gallery_lists = searched.lists;

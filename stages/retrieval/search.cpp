@@ -6,6 +6,7 @@
 
 #include "stages/counted.hpp"
 #include "stages/picture_paths.hpp"
+#include "stages/ranking_method.hpp"
 #include "stages/retrieval/compared_batch.hpp"
 #include "stages/retrieval/gallery_items.hpp"
 
@@ -68,6 +69,11 @@ void Search::begin(Context& context) {
   }
   row_of_file_.clear();
   images_ = dynamic_cast<const retrieval::GalleryImages*>(&*gallery_);
+  without_file_ = images_ != nullptr
+                      ? ""
+                      : "the gallery's stage does not keep the files of its images; use "
+                        "retrieval.index, or let the stage derive from "
+                        "seam::retrieval::GalleryImages";
   if (images_ != nullptr) {
     const std::size_t sequences = images_->sequences().size();
     if (images_->files().size() != rows.size() || (sequences > 0 && sequences != rows.size())) {
@@ -76,7 +82,17 @@ void Search::begin(Context& context) {
     }
     std::int64_t row = 0;
     for (const std::string& file : images_->files()) {
-      if (!file.empty()) row_of_file_.emplace(file, row);
+      if (!file.empty()) {
+        row_of_file_.emplace(file, row);
+      } else if (without_file_.empty()) {
+        without_file_ =
+            "the gallery does not have the file of " +
+            rows[static_cast<std::size_t>(row)].origin.text() +
+            "; embed the gallery from image files in this run (rows of retrieval.embedded and "
+            "images "
+            "with a box have none), or set exclude_self = true for retrieval.search if queries and "
+            "gallery are the same list";
+      }
       ++row;
     }
   }
@@ -86,6 +102,12 @@ void Search::begin(Context& context) {
           "exclude_sequence is set, but the gallery's stage does not keep sequences; use "
           "retrieval.index, or remove exclude_sequence",
           Fault::configuration);
+    }
+    if (const std::string method = gallery_->method(); depends_on_neighbours(method)) {
+      throw Error("exclude_sequence leaves images out of the results of a search, but those of '" +
+                      method +
+                      "' already depend on them; use retrieval.index, or remove exclude_sequence",
+                  Fault::configuration);
     }
     sequences_ = Sequences(images_->sequences());
   }
@@ -120,8 +142,10 @@ std::int64_t Search::row_that_shows(std::int64_t id, const Origin& origin,
   }
   if (id < 0 || (!origin.file && origin.item.empty())) return -1;
   const auto row = items_.row_of_id(id);
-  const bool same = row && gallery_->rows()[static_cast<std::size_t>(*row)].origin == origin;
-  return same ? *row : -1;
+  if (!row) return -1;
+  Origin shown = gallery_->rows()[static_cast<std::size_t>(*row)].origin;
+  if (!origin.item.empty()) shown.line = origin.line;  // exported tables do not have the lines
+  return shown == origin ? *row : -1;
 }
 
 /// Describes a query of the batch that is in the gallery and may find itself.
@@ -138,14 +162,16 @@ std::string Search::finding_itself(const Packet& query, const LeftOut& left_out)
   return {};
 }
 
-/// Describes a query of the batch that may be in the gallery under a different list, if the gallery
-/// does not know its files.
+/// Names a query of the batch that may be in the gallery under a different list, if the gallery
+/// does not know the files of all images, and what to do.
 std::string Search::uncompared(const Packet& query, const LeftOut& left_out) const {
-  if (images_ != nullptr) return {};
+  if (without_file_.empty()) return {};
   const auto& origins = query[field::origins];
   const std::vector<std::string> files = picture_files(query, origins.size());
   for (std::size_t i = 0; i < origins.size(); ++i) {
-    if (!files[i].empty() && left_out[i].empty()) return "query " + origins[i].text();
+    if (files[i].empty() || !left_out[i].empty()) continue;
+    return "whether query " + origins[i].text() + " is in the gallery is unknown, because " +
+           without_file_;
   }
   return {};
 }

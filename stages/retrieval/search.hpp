@@ -65,6 +65,7 @@ class Search final : public Compute<Transform> {
   std::int64_t trainings_since_gallery_ = 0;
   std::set<std::string> lists_;  ///< of the gallery
   std::string without_item_;     ///< a gallery image, as in SearchedGallery
+  std::string without_file_;     ///< why files cannot be compared, and what to do; or empty
   std::int64_t queries_ = 0;
   std::int64_t not_in_gallery_ = 0;  ///< in leave-one-out
   std::string first_not_in_gallery_;

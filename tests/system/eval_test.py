@@ -86,6 +86,18 @@ judge.succeed("eval", "longer", "--run-dir", "of_longer")
 compared = json.loads(judge.call("compare", "again", "of_longer", "--json").stdout)
 judge.check("evaluations of different trainings", [group["parameters"] for group in compared["rankings"][0]["groups"]].__len__(), 2)
 
+# Trainings on different data under one name remain different next to an evaluation of one of them.
+pictures = sorted((folder / "wardrobe/img").rglob("*.*"))
+(folder / "listed.toml").write_text(PIPELINE.replace('"items ->', '"train_items ->') +
+                                    '[stage.train_items]\nuse = "dataset.table"\ntable = "train.csv"\n')
+for seed, rows in ((1, pictures[:40]), (2, pictures[:60])):
+    (folder / "train.csv").write_text("path,item\n" + "".join(f"{path},{path.parent.name}\n" for path in rows))
+    judge.run("listed.toml", f"listed{seed}", "--set", f"pipeline.seed={seed}")
+    judge.succeed("eval", f"listed{seed}", "--run-dir", f"of_listed{seed}")
+for runs in (("listed1", "listed2", "of_listed1"), ("of_listed1", "of_listed2")):
+    compared = json.loads(judge.call("compare", *runs, "--json").stdout)
+    judge.check(f"groups of {runs}", max(len(ranking["groups"]) for ranking in compared["rankings"]), 2)
+
 refused("a network that the weights do not fit", "stage 'model'", "seed1", "--set", "stage.model.width=16")
 refused("a stage that only trains", "'stage.adam.rate' would have no effect", "seed1", "--set", "stage.adam.rate=0.1")
 refused("a flow that trains", "'flow.train' would have no effect", "seed1", "--set", "flow.train=items -> decode")

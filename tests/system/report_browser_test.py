@@ -41,6 +41,11 @@ def drawn(page, folder, width, height):
 judge = Judge()
 runs = make_runs(judge)
 pages = [report(judge, HOSTILE), report(judge, *runs, "--output", "both.html")]
+# Scores of two flows, from before the training only.
+(judge.folder / "moments.toml").write_text(
+    'extends = "reported.toml"\n[flow]\nagain = "items -> decode -> batch -> model -> search -> recall"\n'
+    '[schedule]\nbefore = ["gallery", "evaluate", "again"]\neach_epoch = ["train"]\n')
+judge.run("moments.toml", "moments")
 for page in pages:
     for width, height in ((390, 844), (1280, 900)):
         document = drawn(page, judge.folder, width, height)
@@ -58,5 +63,10 @@ for page in pages:
                 judge.failures.append(f"{where}: no {text}")
         if "<title>broken" in document:
             judge.failures.append(f"{where}: a run's name was executed")
+
+for page in (report(judge, "moments"), report(judge, "moments", "second", "--output", "moments.html")):
+    document = drawn(page, judge.folder, 1280, 900)
+    for text in ("before training", "mask none, flow evaluate", "mask none, flow again"):
+        judge.holds(text in document, f"{page.name}: no {text}")
 
 judge.end()

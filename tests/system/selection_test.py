@@ -39,6 +39,11 @@ for out, (options, expected) in cases.items():
 compared = judge.call("compare", "trained", "same")
 judge.check("seam compare names the run",
             "these runs use weights that were selected on their evaluation data, so their values are biased upwards:\n  same\n" in compared.stdout, True)
+table = judge.call("compare", "trained", "same", "--csv").stdout.splitlines()
+judge.check("as CSV", sorted(line.split(",")[3:5] for line in table[1:]), [["last", "false"], ["last", "true"]])
+page = judge.folder / judge.succeed("report", ".").stdout.strip()
+judge.check("the table of runs marks its scores", page.read_text().count("weights selected on this data: biased upwards"),
+            len(judge.scores("same")))
 before = (judge.folder / "same/score.json").read_bytes()
 judge.run("train.toml", "on", "--set", "stage.model.weights=trained", "--set", "schedule.epochs=1")
 # The record of the selection is passed on, and the old run is no longer needed: the checkpoint has the weights.

@@ -175,6 +175,13 @@ for name, flow in (("searched", "embedded"), ("computed", gallery)):
     judge.run(f"{name}.toml", name)
 judge.check("neighbours", (folder / "searched/nearest.csv").read_bytes(), (folder / "computed/nearest.csv").read_bytes())
 
+# Recall is not computed for queries that may be in the gallery, which does not know the files of its images.
+search = (folder / "searched.toml").read_text().replace('"export.neighbours"\nindex = "index"\nk = 3', '"retrieval.recall"\nk = 1')
+(folder / "recall.toml").write_text(search)
+for out, root, reason in (("same_list", "pictures", "is in the gallery and finds itself"),
+                          ("other_list", folder / "pictures", "is unknown, because the gallery does not have the file of")):
+    judge.refused(f"recall of {root}", reason, "run", "recall.toml", "--run-dir", out, "--set", f"stage.pictures.root={root}")
+
 # Parts in float16 are one set as well.
 for number in range(2):
     judge.run("job.toml", "halves", "--shard", f"{number}/2", "--set", "stage.embeddings.precision=float16")

@@ -58,7 +58,9 @@ class Gallery {
   /// How the vectors under the mask are compared.
   [[nodiscard]] virtual Metric metric(Mask mask) const = 0;
   /// The search method: "exact", or a different name, which then is part of every protocol. With
-  /// "rerank=" in it, distances are not those of the metric: nothing is computed from them.
+  /// "rerank=" in it, distances are not those of the metric: nothing is computed from them. With
+  /// "rerank=" or "expand=" in it, retrieval.search refuses `exclude_sequence`, because images that
+  /// it leaves out of the results would still have changed them.
   [[nodiscard]] virtual std::string method() const = 0;
   /// Context::trainings() when the gallery was filled.
   [[nodiscard]] virtual std::int64_t trainings() const = 0;

@@ -8,6 +8,7 @@
 namespace seam::host::comparison_paper_test {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Group group(const std::string& value, std::size_t runs, double mean, std::optional<double> error) {
   Group group;
@@ -76,6 +77,11 @@ TEST(ComparisonPaper, SaysWhatIsNoNumberAndKeepsRankingsApart) {
   EXPECT_THAT(to_latex(two),
               HasSubstr("\n% biased upwards, weights selected on this data: first\n"));
   EXPECT_THAT(to_markdown(two), HasSubstr("| x | 1 | not finite |  |"));
+  EXPECT_THAT(to_markdown(two), Not(HasSubstr("best epoch")));
+  two.which = WhichEpoch::best;
+  EXPECT_THAT(to_markdown(two), HasSubstr("|\n\nthe best epoch was selected on the evaluation data "
+                                          "itself, so these values are biased upwards\n"));
+  EXPECT_THAT(to_latex(two), HasSubstr("\n\n% the best epoch was selected on the evaluation data"));
 }
 
 }  // namespace seam::host::comparison_paper_test

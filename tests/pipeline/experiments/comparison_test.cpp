@@ -9,6 +9,7 @@
 
 #include "pipeline/experiments/comparison_data.hpp"
 #include "pipeline/experiments/comparison_text.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace seam::host::comparison_test {
 
@@ -368,9 +369,15 @@ not ranked:
   margin=1,seed=1: not started
 )");
   EXPECT_THAT(to_csv(comparison),
-              StartsWith("ranking,rank,metric,stage.loss.margin,runs,observations,mean,"
-                         "standard_deviation,standard_error,difference,low,high,pairs\r\n"
-                         "1,1,recall.r@1,0.5,2,2,0.62,"));
+              StartsWith("ranking,rank,metric,epoch,biased_upwards,stage.loss.margin,runs,"
+                         "observations,mean,standard_deviation,standard_error,difference,low,"
+                         "high,pairs\r\n"
+                         "1,1,recall.r@1,last,false,0.5,2,2,0.62,"));
+  comparison.biased = {"margin=0.2,seed=2"};
+  EXPECT_THAT(to_csv(comparison), AllOf(HasSubstr("\n1,1,recall.r@1,last,false,0.5,"),
+                                        HasSubstr("\n1,2,recall.r@1,last,true,0.2,")));
+  comparison.which = WhichEpoch::best;
+  EXPECT_THAT(to_csv(comparison), HasSubstr("\n1,1,recall.r@1,best,true,0.5,"));
   EXPECT_THAT(to_json(comparison), AllOf(HasSubstr("\"replicate\":{\"pipeline.seed\":\"1\"}"),
                                          HasSubstr("\"why\":\"not started\"")));
 }
@@ -384,6 +391,38 @@ TEST_F(Ranks, ManyParametersAreListedBelow) {
   }
   EXPECT_THAT(text(), AllOf(HasSubstr("\nA         1  0.6000"), HasSubstr("\nA: margin=0.5,seed=1"),
                             HasSubstr("  stage.model.parameter_11  2\n")));
+}
+
+TEST(CompareRuns, TrainedOnDifferentContentsAreDifferentAlsoNextToAnEvaluation) {
+  const test::TemporaryFolder folder;
+  const auto run = [&](const std::string& name, const std::string& seed, const std::string& hash) {
+    folder.write(name + "/metrics.jsonl",
+                 R"({"epoch":0,"flow":"evaluate","stage":"recall","name":"r@1","step":0,"value":1})"
+                 "\n");
+    RunFolder made;
+    made.path = folder.path() / name;
+    made.name = name;
+    made.state = RunState::complete;
+    made.roles = Roles(Roles::Texts{{"pipeline.seed", "replicate"}});
+    made.parameters = {{"flow.train", "\"items -> model\""},
+                       {"flow.evaluate", "\"queries -> model -> recall\""},
+                       {"stage.items.table", "\"a.csv\""},
+                       {"pipeline.seed", seed}};
+    if (!hash.empty()) made.parameters["stage.items.table (content)"] = hash;
+    return made;
+  };
+  const auto groups = [](std::vector<RunFolder> runs) {
+    runs.back().parameters[std::string(evaluates_key)] = "first/epoch-1.safetensors";
+    ComparisonChoice choice;
+    choice.metric = "recall.r@1";
+    choice.better = Better::higher;
+    return compare_runs(runs, choice).rankings.at(0).groups.size();
+  };
+  const RunFolder first = run("first", "1", "1f");
+  const RunFolder second = run("second", "2", "2f");
+  EXPECT_EQ(groups({first, second, run("evaluation", "1", "1f")}), 2U);
+  // Of an earlier version, which did not record the content of files that only training reads.
+  EXPECT_EQ(groups({first, second, run("evaluation", "1", "")}), 2U);
 }
 
 TEST(NoteData, IsOfTheFlowThatMeasuresAndOfWhatItRefersTo) {

@@ -80,6 +80,19 @@ TEST(ScoresOf, AreTheSmallestKWithItsBestEpochAndProtocol) {
   EXPECT_EQ(scores[0].at("protocol"), "data/img64/mask=none");
 }
 
+TEST(ScoresOf, HaveTheProtocolOfTheirOwnStageIfNamesBeginAlike) {
+  RunRecord record;
+  record.metrics = {series("recall", "none.r@1", {{0, 0.4}}),
+                    series("recall-cross", "none.r@1", {{0, 0.3}})};
+  record.reports = {
+      {"evaluate-recall-cross-recall-k", "epoch-0001", "| none | 1 | `cross/mask=none` |\n"},
+      {"evaluate-recall-recall-k", "epoch-0001", "| none | 1 | `data/mask=none` |\n"}};
+  const Json scores = scores_of(record);
+  ASSERT_THAT(scores, SizeIs(2));
+  EXPECT_EQ(scores[0].at("protocol"), "data/mask=none");
+  EXPECT_EQ(scores[1].at("protocol"), "cross/mask=none");
+}
+
 TEST(ScoresOf, AreNotThoseOfTheUntrainedNetwork) {
   RunRecord record;
   record.metrics = {series("recall", "none.r@1", {{0, 0.9}}),
@@ -94,6 +107,7 @@ TEST(ScoresOf, AreNotThoseOfTheUntrainedNetwork) {
   EXPECT_EQ(recall[1].at("when"), "");
   record.metrics.pop_back();  // a run that only evaluates
   EXPECT_EQ(scores_of(record)[0].at("value"), 0.9);
+  EXPECT_EQ(scores_of(record)[0].at("when"), "before");
 }
 
 TEST(ScoresOf, AreTheMeanLossWhereNothingIsRetrieved) {

@@ -20,7 +20,7 @@ using seam::retrieval::Metric;
 using seam::retrieval::Neighbours;
 
 /// Compares by city-block distance, the slow way.
-class CityBlock final : public seam::Compute<seam::Sink>, public seam::retrieval::Gallery {
+class CityBlock : public seam::Compute<seam::Sink>, public seam::retrieval::Gallery {
  public:
   static constexpr std::string_view name = "other.city_block";
 

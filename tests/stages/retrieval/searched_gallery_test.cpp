@@ -213,6 +213,48 @@ TEST(SearchedGallery, AQueryWithAFileIsRefusedIfTheGalleryKnowsNone) {
                     HasSubstr("use retrieval.index, or let the stage derive from")));
 }
 
+/// Rows of `retrieval.embedded` have neither files nor lines.
+TEST(SearchedGallery, AQueryOfAnEmbeddedGalleryIsRefused) {
+  const auto error = [](const std::string& list, std::int64_t index, bool file, bool itself) {
+    Retrieval stages;
+    stages.search.set("exclude_self", itself).set("k", 1);
+    stages.recall.set("k", 1);
+    Packet gallery = in_files(batch(0, {"a", "b", "a", "b"}, torch::arange(4.).view({4, 1}) + 1),
+                              {{}, {}, {}, {}});
+    for (Origin& origin : gallery[field::origins]) origin.line = 0;
+    stages.index.push(gallery).finish();
+    Packet query = of_list(list, batch(index, {"b"}, torch::ones({1, 1})));
+    if (file) query = in_files(std::move(query), {"2.jpg"});
+    stages.search.push(std::move(query)).finish();
+    EXPECT_TRUE(stages.search.errors().empty());
+    stages.recall.push_all(stages.search.take_outputs()).finish();
+    if (stages.recall.errors().empty()) return std::string("none");
+    EXPECT_EQ(stages.recall.errors()[0].fault(), Fault::configuration);
+    return stages.recall.errors()[0].full_message();
+  };
+  for (const bool file : {false, true}) {
+    EXPECT_THAT(error("list.txt", 1, file, false),
+                HasSubstr("query list.txt:2 (b) is in the gallery, as list.txt (b), and finds"));
+    EXPECT_EQ(error("list.txt", 1, file, true), "none");
+  }
+  EXPECT_THAT(error("other.txt", 1, true, false),
+              AllOf(HasSubstr("whether query other.txt:2 (b) is in the gallery is unknown, because "
+                              "the gallery does not have the file of list.txt (a); embed the"),
+                    HasSubstr("or set exclude_self = true")));
+  EXPECT_THAT(error("list.txt", 7, true, false), HasSubstr("is unknown"));
+  EXPECT_EQ(error("other.txt", 1, false, false), "none");
+}
+
+TEST(SearchedGallery, AQueryWithAFileIsRefusedIfOneImageOfTheGalleryHasNone) {
+  const auto error = [](const char* second) {
+    Retrieval stages;
+    stages.index.push(in_files(batch(0, two, two_vectors()), {"1.jpg", second})).finish();
+    return error_of(stages, {in_files(batch(5, {"b"}, torch::ones({1, 1})), {"3.jpg"})});
+  };
+  EXPECT_EQ(error("2.jpg"), "none");
+  EXPECT_THAT(error(""), HasSubstr("does not have the file of list.txt:2 (b)"));
+}
+
 TEST(SearchedGallery, OfAnotherPluginIsNotComparedWithPublishedLists) {
   Retrieval stages(std::make_unique<other_people::CityBlock>());
   stages.index.push(batch(0, two, two_vectors())).finish();
@@ -257,7 +299,7 @@ TEST(SearchedGallery, LeaveOneOutLeavesOutThatVeryPictureOrIsRefused) {
 
 TEST(SearchedGallery, AQueryThatComesTwiceIsRefused) {
   const auto evaluated = [](Retrieval& stages, std::vector<Packet> queries) {
-    stages.index.push(batch(0, two, two_vectors())).finish();
+    stages.index.push(in_files(batch(0, two, two_vectors()), {"1.jpg", "2.jpg"})).finish();
     return error_of(stages, std::move(queries));
   };
   const auto query = [](std::int64_t index) { return batch(index, {"a"}, torch::ones({1, 1})); };

@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <random>
+#include <seam/gallery.hpp>
 #include <seam/refusal_testing.hpp>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/stages/retrieval/batches.hpp"
+#include "tests/stages/retrieval/other_peoples_stages.hpp"
 
 namespace seam::stages::sequences_test {
 
@@ -165,6 +169,34 @@ TEST(SearchStage, RefusesSequencesThatTheGalleryDoesNotHave) {
   EXPECT_EQ(error_with("7"), "");
   EXPECT_THAT(error_with("video7"), HasSubstr("any query's sequence, such as 'video7'"));
   EXPECT_THAT(error_with(""), HasSubstr("no query has a sequence"));
+}
+
+/// A gallery of another plugin that keeps sequences.
+class Sequenced final : public other_people::CityBlock, public retrieval::GalleryImages {
+ public:
+  explicit Sequenced(std::string method) : method_(std::move(method)) {}
+  [[nodiscard]] std::string method() const override { return method_; }
+  [[nodiscard]] std::span<const std::string> files() const override { return texts_; }
+  [[nodiscard]] std::span<const std::string> sequences() const override { return texts_; }
+
+ private:
+  std::string method_;
+  Texts texts_{"monday", "tuesday"};
+};
+
+TEST(SearchStage, RefusesToLeaveOutSequencesOfResultsThatDependOnThem) {
+  const auto search = [](const std::string& method) {
+    Retrieval stages(std::make_unique<Sequenced>(method));
+    stages.search.set("exclude_sequence", true).set("k", 1);
+    stages.index.push(batch(0, {"coat", "coat"}, torch::tensor({{1.0F}, {2.0F}}))).finish();
+    stages.search.push(with_sequences(batch(5, {"coat"}, torch::ones({1, 1})), {"monday"}));
+    return stages.search.take_outputs().size();
+  };
+  EXPECT_EQ(search("city-block"), 1U);
+  for (const std::string method : {"exact/expand=average(3)", "exact/rerank=k-reciprocal(2)"}) {
+    EXPECT_REFUSED(search(method), Fault::configuration,
+                   "but those of '" + method + "' already depend on them");
+  }
 }
 
 TEST(IndexStage, ItsSequencesAreSavedWithIt) {
