@@ -185,7 +185,7 @@ TEST(CrossEntropyStage, NumbersTheItemsOfTheDataSetByTheirNames) {
   EXPECT_EQ(archive.text("items"), "abcz") << "an unknown item joins after those of the data set";
   ByItem resumed;
   resumed.harness.upstream({&data}).open();
-  archive.put("items", std::string("zbca"));
+  archive.put("items", "zbca");
   resumed.stage->load(archive);
   EXPECT_EQ(resumed.push(of_items({"a", "b"}, 4)), "");
   Archive again;
