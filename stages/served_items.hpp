@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <seam/error.hpp>
+#include <seam/reference.hpp>
 #include <set>
 #include <string>
 
@@ -26,6 +27,15 @@ class ServedItems {
   /// The field `item` of all packets of an epoch, of all ranks; from open() on.
   [[nodiscard]] virtual const Names& served_items() const = 0;
 };
+
+/// The items of several data sets.
+inline ServedItems::Names names_of(const Refs<ServedItems>& served) {
+  ServedItems::Names names;
+  for (const ServedItems* data : served) {
+    names.insert(data->served_items().begin(), data->served_items().end());
+  }
+  return names;
+}
 
 /// Throws seam::Error (configuration) if the item is used for training or is not named.
 /// `picture`: names what shows it; `remedy`: what to do, as a clause; `pronoun`: "whom" for people.

@@ -190,6 +190,10 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   take(stages, registry, pipeline);
   check_trained(pipeline, findings);
   check_lanes(*tree, pipeline, findings);
+  const auto flow_trains = [&](const std::string& name) {
+    return trains(pipeline, *std::ranges::find(spec.flows, name, &FlowSpec::name));
+  };
+  check_repeats(*tree, spec.schedule, flow_trains, findings);
   return pipeline;
 }
 

@@ -246,4 +246,44 @@ ScheduleSpec read_schedule(const Table& tree, const std::string& own, const Know
   return schedule;
 }
 
+void check_repeats(const Table& tree, const ScheduleSpec& schedule,
+                   const std::function<bool(const std::string&)>& trains, Findings& findings) {
+  struct Turn {
+    const Node* node;
+    std::string flow;
+    bool first_epoch;
+    bool last_epoch;
+  };
+  const bool one_epoch = schedule.epochs == 1;
+  std::vector<Turn> turns;
+  const auto add = [&](const Node& node, const std::string& flow, bool first, bool last) {
+    if (trains(flow)) turns.push_back({&node, flow, first, last});
+  };
+  const std::vector<const Node*> before = elements_at(tree, {"schedule", "before"});
+  const std::vector<const Node*> each_epoch = elements_at(tree, {"schedule", "each_epoch"});
+  const std::vector<const Node*> after = elements_at(tree, {"schedule", "after"});
+  for (std::size_t at = 0; at < before.size(); ++at) {
+    add(*before[at], schedule.before[at], true, one_epoch);
+  }
+  for (std::size_t at = 0; at < each_epoch.size(); ++at) {
+    const ScheduledFlow& flow = schedule.each_epoch[at];
+    add(*each_epoch[at], flow.flow, flow.every == 1 || one_epoch, true);
+  }
+  for (std::size_t at = 0; at < after.size(); ++at) {
+    add(*after[at], schedule.after[at], one_epoch, true);
+  }
+  for (auto turn = turns.begin(); turn != turns.end(); ++turn) {
+    const bool repeats = std::any_of(turns.begin(), turn, [&](const Turn& earlier) {
+      return earlier.flow == turn->flow && ((earlier.first_epoch && turn->first_epoch) ||
+                                            (earlier.last_epoch && turn->last_epoch));
+    });
+    if (!repeats) continue;
+    findings.warning(
+        "flow-repeated", turn->node->place,
+        fmt::format("flow '{}' trains twice in one epoch, with the same random draws", turn->flow),
+        {"samples, augmentation and dropout depend on the seed, the stage and the "
+         "epoch: list the flow once, and set more 'epochs'"});
+  }
+}
+
 }  // namespace seam::host

@@ -1,6 +1,7 @@
 /// The tables of a pipeline file that define how it runs: [pipeline], [limits], [schedule].
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,10 @@ struct KnownNames {
   std::vector<std::string> flows;  ///< in the file's order
   std::vector<std::string> stages;
 };
+
+/// Warns of each training flow that runs twice in an epoch: its random draws are the same.
+void check_repeats(const Table& tree, const ScheduleSpec& schedule,
+                   const std::function<bool(const std::string&)>& trains, Findings& findings);
 
 /// Reports patterns of [pipeline]'s tensorboard that name a stage which is not in the file.
 void check_tensorboard(const Table& tree, const KnownNames& known, Findings& findings);

@@ -47,6 +47,16 @@ bool imports_weights(const CheckedPipeline& pipeline, const std::string& model) 
          !initial_weights(*stage, pipeline.stages.at(model)->description()).empty();
 }
 
+/// Whether the file sets the parameter `weight` of a stage, such as a loss, to 0.
+bool is_off(const CheckedPipeline& pipeline, const std::string& name) {
+  const auto stage = std::ranges::find(pipeline.spec.stages, name, &StageSpec::name);
+  if (stage == pipeline.spec.stages.end()) return false;
+  const auto weight = stage->values.find("weight");
+  if (weight == stage->values.end()) return false;
+  const auto* const number = std::get_if<double>(&weight->second);
+  return number != nullptr && *number == 0;
+}
+
 bool is_loss_of(const Description& stage, std::string_view scores) {
   return has(stage.provides, field_name::loss) &&
          (has(stage.needs, scores) || has(stage.accepts, scores));
@@ -63,7 +73,10 @@ Training training_of(const CheckedPipeline& pipeline, const std::string& model,
     if (!trains(pipeline, flow)) continue;
     for (std::size_t at = 0; at < flow.nodes.size(); ++at) {
       if (flow.nodes[at].stage == model) found = std::max(found, Training::of_other_fields);
-      if (!is_loss_of(description_at(pipeline, flow, at), scores)) continue;
+      if (!is_loss_of(description_at(pipeline, flow, at), scores) ||
+          is_off(pipeline, flow.nodes[at].stage)) {
+        continue;
+      }
       const auto from = provider(pipeline, flow, at, scores);
       if (from && flow.nodes[*from].stage == model) return Training::of_scores;
     }

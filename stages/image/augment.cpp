@@ -170,7 +170,7 @@ void Augment::declare(Declaration& d) {
   d.needs(field::image);
   d.accepts(field::landmarks).doc("moved with the image; a flip swaps left and right");
   d.accepts(field::visibility).doc("of landmarks: one that leaves the image becomes cut off");
-  d.provides(field::image);
+  d.provides(field::image).values({"changed"});
 }
 
 Augment::Settings Augment::settings_of(Preset preset) {

@@ -171,11 +171,13 @@ void Crop::declare(Declaration& d) {
               "random_resized: maximum aspect ratio of the kept part; default: 4/3")
       .range(0.01, 100);
   declare_interpolation(d, interpolation_, "of random_resized; ");
-  d.needs(field::image);
+  // A box is in pixels of the image in the file.
+  d.needs(field::image)
+      .values(box_ ? std::vector<std::string>{"as decoded"} : std::vector<std::string>{});
   d.accepts(field::landmarks).doc("moved with the image");
   d.accepts(field::visibility).doc("of landmarks: one that leaves the image becomes cut off");
-  if (box_) d.needs(field::box).doc("in pixels of this image: no stage may have resized it");
-  d.provides(field::image);
+  if (box_) d.needs(field::box).doc("in pixels of the image in the file");
+  d.provides(field::image).values({"changed"});
 }
 
 void Crop::open(Context& /*context*/) {

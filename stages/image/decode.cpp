@@ -95,7 +95,7 @@ void Decode::declare(Declaration& d) {
       .unit("MiB");
   d.needs(field::path).doc("the file to read");
   d.accepts(field::piece).doc("read instead of the whole file");
-  d.provides(field::image).doc("its pixels, upright, 8-bit RGB");
+  d.provides(field::image).doc("its pixels, upright, 8-bit RGB").values({"as decoded"});
 }
 
 void Decode::open(Context& /*context*/) {

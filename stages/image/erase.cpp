@@ -102,7 +102,7 @@ void Erase::declare(Declaration& d) {
   d.accepts(field::landmarks).doc("not moved");
   d.accepts(field::visibility)
       .doc("of landmarks: a visible one that is painted over becomes occluded");
-  d.provides(field::image);
+  d.provides(field::image).values({"changed"});
 }
 
 void Erase::open(Context& /*context*/) {

@@ -16,7 +16,7 @@ void Resize::declare(Declaration& d) {
   d.needs(field::image);
   d.accepts(field::landmarks).doc("moved with the image");
   d.accepts(field::visibility).doc("of landmarks: one that leaves the image becomes cut off");
-  d.provides(field::image);
+  d.provides(field::image).values({"changed"});
 }
 
 void Resize::process(Packet& packet, Context& /*context*/) const {

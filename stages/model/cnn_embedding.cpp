@@ -68,7 +68,7 @@ Tensor ConvolutionalEmbeddingImpl::forward(const Tensor& images) {
     x = norms_[at](convolutions_[at](padded(x))).relu_();
     x = torch::feature_dropout(x, options_.dropout, is_training());
   }
-  const Tensor embedding = embedding_(pool_(convolutions_.back()(padded(x)).relu_()));
+  const Tensor embedding = precise(embedding_, pool_(convolutions_.back()(padded(x)).relu_()));
   return options_.unit_length ? unit(embedding) : embedding;
 }
 

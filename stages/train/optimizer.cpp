@@ -29,6 +29,17 @@ const Packet::Slot* first_not_finite(const Packet& packet) {
   return nullptr;
 }
 
+/// Returns the first five names, and how many more there are.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t shown = 5;
+  std::string text;
+  for (std::size_t at = 0; at < std::min(shown, names.size()); ++at) {
+    text += (at == 0 ? "" : ", ") + names[at];
+  }
+  if (names.size() > shown) text += " and " + std::to_string(names.size() - shown) + " more";
+  return text;
+}
+
 /// Returns a remedy for a loss or gradient that is not finite, depending on the likely cause.
 std::string remedy_for(const Packet& packet, std::int64_t step) {
   std::string text;
@@ -119,6 +130,7 @@ std::vector<std::size_t> Optimizer::find_weights(Trainable& stage) {
     }
     Trained trained;
     trained.weight = {in_checkpoint, weight.tensor, weight.rate_scale};
+    trained.version = weight.tensor._version();
     trained.decays = !matches_any(no_decay_, weight.name);
     for (std::size_t at = 0; at < count; ++at) {
       trained.moments.push_back(torch::zeros_like(weight.tensor));
@@ -130,20 +142,16 @@ std::vector<std::size_t> Optimizer::find_weights(Trainable& stage) {
 
 void Optimizer::check_no_decay() const {
   for (const std::string& pattern : no_decay_) {
-    std::string some;
-    std::size_t named = 0;
-    bool fits = false;
+    std::vector<std::string> names;
     for (Trainable* stage : stages_) {
-      for (const NamedWeight& weight : stage->weights()) {
-        fits = fits || matches(pattern, weight.name);
-        if (named++ < 5) some += (some.empty() ? "" : ", ") + weight.name;
-      }
+      for (const NamedWeight& weight : stage->weights()) names.push_back(weight.name);
     }
-    if (!fits) {
-      throw Error("no weight matches '" + pattern + "' in `no_decay`; the weights are " + some +
-                      (named > 5 ? " and " + std::to_string(named - 5) + " more" : ""),
-                  Fault::configuration);
+    if (std::ranges::any_of(names, [&](const auto& name) { return matches(pattern, name); })) {
+      continue;
     }
+    throw Error(
+        "no weight matches '" + pattern + "' in `no_decay`; the weights are " + some_of(names),
+        Fault::configuration);
   }
 }
 
@@ -215,6 +223,27 @@ void Optimizer::process(const Packet& packet, Context& context) {
 
 void Optimizer::end(Context& context) {
   if (accumulated_ > 0) take_step(context);
+  warn_of_unreached(context);
+}
+
+void Optimizer::warn_of_unreached(const Context& context) {
+  const bool first = flows_.emplace(context.flow()).second;
+  if (warned_ || step_ == 0 || (first && context.epoch() + 1 < context.epochs())) return;
+  std::vector<std::string> names;
+  for (const std::size_t at : in_flow_) {
+    const NamedWeight& weight = weights_[at].weight;
+    // The version also counts the steps of other optimizers.
+    if (weights_[at].steps > 0 || weight.tensor._version() != weights_[at].version) continue;
+    names.push_back(weight.name.substr(weight.name.find('.') + 1));
+  }
+  if (names.empty()) return;
+  warned_ = true;
+  const bool one = names.size() == 1;
+  const std::string those = one ? "it" : "them";
+  context.warn("so far no loss has reached " + counted(names.size(), "weight") + " of flow '" +
+               std::string(context.flow()) + "', which " + (one ? "keeps its" : "keep their") +
+               " initial or imported values: " + some_of(names) + ". Add a loss that depends on " +
+               those + ", or freeze or remove the part of the model that has " + those);
 }
 
 Pause Optimizer::pause(Context& /*context*/) {

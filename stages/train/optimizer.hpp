@@ -7,6 +7,8 @@
 #include <seam/tensor.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,8 +64,9 @@ class Optimizer : public Compute<Sink> {
     NamedWeight weight;  // named as in checkpoints
     bool decays = true;
     std::vector<Tensor> moments;
-    std::int64_t steps = 0;  // that changed it
-    Tensor gradient;         // for the next step; undefined if no loss reached it
+    std::int64_t steps = 0;    // that changed it
+    Tensor gradient;           // for the next step; undefined if no loss reached it
+    std::int64_t version = 0;  // of the tensor when this optimizer first saw it
   };
 
   /// The indices in weights_ of a stage's weights; new ones are added.
@@ -78,6 +81,9 @@ class Optimizer : public Compute<Sink> {
   void refuse_useless(const Packet& packet, const std::vector<Tensor>& gradients) const;
   void take_step(Context& context);
   void forget_gradients();
+  /// Warns once of weights that nothing has trained: when a flow has run twice, because another
+  /// training flow may reach them, or in the last epoch.
+  void warn_of_unreached(const Context& context);
 
   ScheduleSettings schedule_;
   double weight_decay_ = 0;
@@ -92,6 +98,8 @@ class Optimizer : public Compute<Sink> {
   std::vector<std::size_t> in_flow_;  // which of weights_ the flow that runs trains
   std::int64_t accumulated_ = 0;      // batches since the last step
   std::int64_t step_ = 0;
+  std::set<std::string, std::less<>> flows_;  // that have ended
+  bool warned_ = false;
 };
 
 }  // namespace seam::stages

@@ -57,6 +57,8 @@ class Loss : public Compute<Transform>, public Trainable {
     measured_.clear();
     const Tensor part = checked(compute(packet, context));
     Tensor total = weight_ == 1 ? part : part * weight_;
+    // Without a gradient of zeros: weight decay changes every weight that has a gradient.
+    if (weight_ == 0) total = torch::zeros_like(part.detach());
     if (packet.has(field::loss)) total = packet.get(field::loss) + total;
     processed_.emplace_back(metric_name::loss, part.detach());
     processed_.emplace_back("total", total.detach());
@@ -87,7 +89,9 @@ class Loss : public Compute<Transform>, public Trainable {
   /// Declares `weight`, the field `loss` and the interface for optimizers; call it at the end of
   /// declare().
   void declare_loss(Declaration& d) {
-    d.parameter("weight", weight_, "weight of this loss in the total loss").range(0, 1e9);
+    d.parameter("weight", weight_,
+                "weight of this loss in the total loss; 0: it is only measured, and trains nothing")
+        .range(0, 1e9);
     d.accepts(field::loss).doc("sum of the preceding losses");
     d.provides(field::loss).doc("sum including this loss");
     d.offers<Trainable>(*this);

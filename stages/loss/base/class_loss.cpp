@@ -43,6 +43,7 @@ void ClassLoss::declare_class_loss(Declaration& d) {
     d.needs(field::categories).doc("the labels, from 0");
   }
   d.accepts(field::origins).doc("to name an image whose label is rejected");
+  d.upstream(served_, "items, which `labels = \"item\"` numbers in order of their names");
   d.headline("loss", Better::lower);
   declare_loss(d);
 }
@@ -60,6 +61,7 @@ Tensor ClassLoss::labels_of(const Packet& packet, const Tensor& logits, const Co
   }
   check_items(packet);
   items_.set_number(logits.size(1));
+  if (context.training() && items_.empty()) items_.assign(names_of(served_));
   const std::vector<std::int64_t> labels =
       items_.number_of(packet.get(field::items),
                        context.training() ? ItemProxies::New::join : ItemProxies::New::refused);

@@ -3,15 +3,18 @@
 ///     categories [N] ──┐
 ///     items [N] ───────┴─► labels [N], from 0
 ///
-/// Items are numbered in order of first appearance, which a checkpoint keeps.
+/// The items of the data sets before the loss are numbered in order of their names, other ones in
+/// order of first appearance. A checkpoint keeps the numbers.
 #pragma once
 
 #include <seam/loss.hpp>
+#include <seam/reference.hpp>
 
 #include <cstdint>
 #include <string_view>
 
 #include "stages/loss/base/item_proxies.hpp"
+#include "stages/served_items.hpp"
 
 namespace seam::stages {
 
@@ -47,6 +50,7 @@ class ClassLoss : public Loss {
   enum class Labels : std::uint8_t { category, item };
 
   Labels labels_ = Labels::category;
+  Refs<ServedItems> served_;
   ItemProxies items_;
 };
 

@@ -18,6 +18,14 @@ std::vector<std::int64_t> lengths_of(const std::vector<std::string>& texts) {
 
 }  // namespace
 
+void ItemProxies::assign(const std::set<std::string, std::less<>>& items) {
+  if (!empty() || static_cast<std::int64_t>(items.size()) > proxies_) return;
+  for (const std::string& item : items) {
+    numbers_.emplace(item, static_cast<std::int64_t>(names_.size()));
+    names_.push_back(item);
+  }
+}
+
 std::vector<std::int64_t> ItemProxies::number_of(const std::vector<std::string>& items, New fresh) {
   joining_.clear();
   std::map<std::string, std::int64_t> joining;

@@ -1,4 +1,5 @@
-/// Assigns a proxy to each item of a training, in order of first appearance.
+/// Assigns a proxy to each item of a training: to known ones in order of their names, so that
+/// another run with the same items assigns the same, and then in order of first appearance.
 ///
 ///     items of a batch ──► number_of() ──► accept()     the batch counts: new items keep theirs
 ///                              └─► the next number_of(): they do not
@@ -7,7 +8,9 @@
 #include <seam/archive.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +34,8 @@ class ItemProxies {
   explicit ItemProxies(std::int64_t proxies = 0) : ItemProxies(proxies, Words()) {}
   ItemProxies(std::int64_t proxies, Words words) : proxies_(proxies), words_(words) {}
 
+  /// While no item has a proxy: gives these items the first ones, unless there are too few.
+  void assign(const std::set<std::string, std::less<>>& items);
   /// The proxies of a batch's rows. Throws seam::Error naming an item that gets none.
   [[nodiscard]] std::vector<std::int64_t> number_of(const std::vector<std::string>& items,
                                                     New fresh);
@@ -39,6 +44,7 @@ class ItemProxies {
   /// Sets the number of proxies, for when only a batch shows it. Throws seam::Error if more are
   /// already assigned.
   void set_number(std::int64_t proxies);
+  [[nodiscard]] bool empty() const { return names_.empty(); }
   /// Proxies that no item has.
   [[nodiscard]] std::int64_t left() const {
     return proxies_ - static_cast<std::int64_t>(names_.size());

@@ -43,18 +43,14 @@ void ProxyLoss::declare_proxy_loss(Declaration& d) {
   d.needs(field::embedding).contract("f32[N," + dimension_of(dimensions_, "dimensions") + "]");
   d.needs(field::items).doc("the items whose proxies are the positives of the rows");
   d.accepts(field::origins).doc("to name an image without an item");
-  d.upstream(served_, "number of items");
+  d.upstream(served_, "items, which get proxies in order of their names");
   d.keeps_state();
   d.headline("loss", Better::lower);
   declare_loss(d);
 }
 
 std::int64_t ProxyLoss::count_items(const Context& context) const {
-  ServedItems::Names names;
-  for (const ServedItems* data : served_) {
-    names.insert(data->served_items().begin(), data->served_items().end());
-  }
-  const auto served = static_cast<std::int64_t>(names.size());
+  const auto served = static_cast<std::int64_t>(names_of(served_).size());
   if (!given_items_) {
     if (served >= 2) return served;
     throw Error("no data set before the loss declares its number of items; set `items`",
@@ -96,7 +92,10 @@ Tensor ProxyLoss::compute(const Packet& packet, Context& context) {
                     "; set `dimensions` to the length of the model's embedding",
                 Fault::configuration);
   }
-  if (context.training()) warn_of_proxies_left(context);
+  if (context.training()) {
+    if (of_items_.empty()) of_items_.assign(names_of(served_));
+    warn_of_proxies_left(context);
+  }
   const std::vector<std::int64_t> labels =
       of_items_.number_of(packet.get(field::items),
                           context.training() ? ItemProxies::New::join : ItemProxies::New::refused);

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -25,6 +26,7 @@ class Tensors final : public Transform {
     for (const std::string& field : needs_) add(d.description().needs, field);
     for (const std::string& field : provides_) add(d.description().provides, field);
     d.parameter("weights", weights_, "what it begins with").initial();
+    d.parameter("weight", weight_, "of a loss");
     if (trains_) d.trains();
   }
   void process(Packet& /*packet*/, Context& /*context*/) override {}
@@ -37,6 +39,7 @@ class Tensors final : public Transform {
   std::vector<std::string> provides_;
   bool trains_;
   std::filesystem::path weights_;
+  double weight_ = 1;
 };
 
 /// A capsule network that is trained on triplets and searched by its predicted category.
@@ -93,6 +96,16 @@ TEST_F(UntrainedTest, AMetricInTrainingIsNoLoss) {
 TEST_F(UntrainedTest, ALossOfTheScoresTrainsThePrediction) {
   flow("train", {"model", "triplet_loss", "class_loss", "adam"});
   EXPECT_THAT(untrained_fields(checked_), IsEmpty());
+}
+
+TEST_F(UntrainedTest, ALossOfWeightZeroDoesNot) {
+  flow("train", {"model", "triplet_loss", "class_loss", "adam"});
+  const auto loss =
+      std::ranges::find(checked_.spec.stages, std::string("class_loss"), &StageSpec::name);
+  loss->values["weight"] = 0.5;
+  EXPECT_THAT(untrained_fields(checked_), IsEmpty());
+  loss->values["weight"] = 0.0;
+  EXPECT_EQ(untrained_fields(checked_).size(), 1U);
 }
 
 TEST_F(UntrainedTest, ALossBehindAnotherModelDoesNot) {

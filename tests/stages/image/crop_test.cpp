@@ -13,6 +13,10 @@
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
+#include "stages/image/augment.hpp"
+#include "stages/image/decode.hpp"
+#include "stages/image/erase.hpp"
+#include "stages/image/resize.hpp"
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages::crop_test {
@@ -214,6 +218,33 @@ TEST(Crop, NeedsABoxOnlyWhereTold) {
   };
   EXPECT_TRUE(needs_box({{"box", true}}));
   EXPECT_FALSE(needs_box(of_size(8, 9, "centre")));
+}
+
+/// The values declared for the field `image`.
+std::vector<std::string> values_of_image(const std::vector<FieldInfo>& fields) {
+  return std::ranges::find(fields, std::string("image"), &FieldInfo::name)->values;
+}
+
+template <class S>
+std::vector<std::string> provided_image(const Settings& settings = {}) {
+  Harness harness("stage", std::make_unique<S>());
+  for (const auto& [name, value] : settings) harness.set(name, value);
+  return values_of_image(harness.runner().description().provides);
+}
+
+TEST(Crop, NeedsAnUnchangedImageForABox) {
+  using ::testing::ElementsAre;
+  const auto boxed = crop({{"box", true}});
+  const std::vector<std::string> needed = values_of_image(boxed->runner().description().needs);
+  EXPECT_THAT(needed, ElementsAre("as decoded"));
+  EXPECT_EQ(provided_image<Decode>(), needed);
+  const auto changed = ElementsAre("changed");
+  EXPECT_THAT(provided_image<Crop>(of_size(8, 9, "centre")), changed);
+  EXPECT_THAT(provided_image<Resize>(), changed);
+  EXPECT_THAT(provided_image<Augment>(), changed);
+  EXPECT_THAT(provided_image<Erase>(), changed);
+  const auto plain = crop(of_size(8, 9, "centre"));
+  EXPECT_THAT(values_of_image(plain->runner().description().needs), ::testing::IsEmpty());
 }
 
 TEST(Crop, RefusesAPictureThatIsSmaller) {

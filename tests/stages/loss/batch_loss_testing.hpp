@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "stages/loss/base/measured_loss.hpp"
+#include "stages/served_items.hpp"
 #include "tests/stages/loss/metric_learning_golden.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
 
@@ -31,6 +32,17 @@ inline Packet labelled(const Tensor& embedding, const std::vector<std::string>& 
   packet.set(field::items, items);
   return packet;
 }
+
+/// A data set with three items.
+class ThreeItems final : public Source, public stages::ServedItems {
+ public:
+  void declare(Declaration& d) override { d.offers<stages::ServedItems>(*this); }
+  More produce(Emitter& /*emitter*/, Context& /*context*/) override { return More::no; }
+  [[nodiscard]] const Names& served_items() const override { return names_; }
+
+ private:
+  Names names_{"a", "b", "c"};
+};
 
 /// Three batches for the conformance suite.
 inline std::vector<Packet> labelled_batches(const std::vector<std::string>& items = {"a", "b", "a",

@@ -175,6 +175,24 @@ TEST(CrossEntropyStage, NumbersItemsAsTheyAppear) {
   EXPECT_EQ(archive.text("items"), "dressskirtcoat");
 }
 
+TEST(CrossEntropyStage, NumbersTheItemsOfTheDataSetByTheirNames) {
+  StageRunner data("train_items", "test.three_items", std::make_unique<test::ThreeItems>());
+  ByItem by_item;
+  by_item.harness.upstream({&data});
+  EXPECT_EQ(by_item.push(of_items({"c", "z", "a"}, 4)), "");
+  Archive archive;
+  by_item.stage->save(archive);
+  EXPECT_EQ(archive.text("items"), "abcz") << "an unknown item joins after those of the data set";
+  ByItem resumed;
+  resumed.harness.upstream({&data}).open();
+  archive.put("items", "zbca");
+  resumed.stage->load(archive);
+  EXPECT_EQ(resumed.push(of_items({"a", "b"}, 4)), "");
+  Archive again;
+  resumed.stage->save(again);
+  EXPECT_EQ(again.text("items"), "zbca") << "a run that is resumed keeps its numbers";
+}
+
 TEST(CrossEntropyStage, AnItemWithoutAClassIsNamed) {
   ByItem by_item;
   EXPECT_EQ(by_item.push(of_items({"a", "b"})), "");

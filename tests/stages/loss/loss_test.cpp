@@ -105,6 +105,25 @@ TEST(Loss, AloneItIsTheWeightedPart) {
   EXPECT_DOUBLE_EQ(harness.metric("total"), 15.0);
 }
 
+TEST(Loss, OfWeightZeroIsMeasuredAndTrainsNothing) {
+  const at::AutoGradMode gradients(true);
+  const Tensor other = torch::tensor({2.0F}).requires_grad_(true);
+  const Tensor embedding = torch::tensor({{1.0F, 3.0F}}).requires_grad_(true);
+  Packet packet = batch(embedding);
+  packet.set(field::loss, other.sum());
+  seam::testing::Harness harness("off", std::make_unique<Squares>());
+  harness.training(true).set("weight", 0.0).push(packet);
+  dynamic_cast<Squares&>(harness.runner().stage()).batch_accepted();
+  harness.push(batch(embedding)).finish();
+  Tensor sum = harness.outputs().at(0)[field::loss];
+  EXPECT_FLOAT_EQ(sum.item<float>(), 2.0F);
+  sum.backward();
+  EXPECT_TRUE(other.grad().defined());
+  EXPECT_FALSE(embedding.grad().defined()) << "weight decay changes what has a gradient of zeros";
+  EXPECT_DOUBLE_EQ(harness.metric("loss"), 5.0);
+  EXPECT_FALSE(harness.outputs().at(1)[field::loss].requires_grad()) << "the only loss";
+}
+
 TEST(Loss, InTrainingRecordsWhatTheOptimizerAccepted) {
   seam::testing::Harness harness("loss", std::make_unique<Squares>());
   harness.training(true);

@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "stages/served_items.hpp"
 #include "stages/train/adam.hpp"
 #include "tests/stages/loss/batch_loss_testing.hpp"
 
@@ -208,21 +207,10 @@ std::vector<Packet> second_epoch() {
   return {batch({"d", "b", "a"}, 2), batch({"c", "d", "c", "b"}, 3)};
 }
 
-/// A data set with three items.
-class ThreeItems final : public Source, public ServedItems {
- public:
-  void declare(Declaration& d) override { d.offers<ServedItems>(*this); }
-  More produce(Emitter& /*emitter*/, Context& /*context*/) override { return More::no; }
-  [[nodiscard]] const Names& served_items() const override { return names_; }
-
- private:
-  Names names_{"a", "b", "c"};
-};
-
 /// The proxies that open() makes after that data set, and its messages.
 struct Counted {
   explicit Counted(std::map<std::string, Value> values, bool behind_data = true) {
-    StageRunner data("train_items", "test.three_items", std::make_unique<ThreeItems>());
+    StageRunner data("train_items", "test.three_items", std::make_unique<test::ThreeItems>());
     StageRunner loss("proxies", "loss.proxy_anchor", std::make_unique<ProxyAnchor>());
     values["dimensions"] = dimensions;
     loss.configure(values);
@@ -244,6 +232,24 @@ TEST(ProxyItems, AreThoseOfTheDataSets) {
   EXPECT_EQ(counted.proxies, 3);
   EXPECT_EQ(counted.said, "");
   EXPECT_EQ(Counted({{"items", std::int64_t{3}}}).said, "");
+}
+
+TEST(ProxyItems, AreInOrderOfTheirNamesUnlessACheckpointHasOthers) {
+  const auto proxies_after = [](const Packet& packet, const Archive& saved) {
+    StageRunner data("train_items", "test.three_items", std::make_unique<test::ThreeItems>());
+    seam::testing::Harness loss("proxies", std::make_unique<ProxyAnchor>());
+    loss.training(true).upstream({&data}).set("dimensions", dimensions).open();
+    if (!saved.entries().empty()) loss.runner().load(saved);
+    loss.push(packet);
+    EXPECT_THAT(loss.errors(), IsEmpty());
+    dynamic_cast<ProxyAnchor&>(loss.runner().stage()).batch_accepted();
+    return loss.runner().save();
+  };
+  const Archive named = proxies_after(batch({"c", "b", "b"}), {});
+  EXPECT_EQ(named.text("items"), "abc");
+  Training appeared(3);
+  appeared.train(first_epoch());
+  EXPECT_EQ(proxies_after(batch({"b", "a"}), appeared.save()[0]).text("items"), "cab");
 }
 
 TEST(ProxyItems, MoreThanTheDataSetsServeAreWarnedOf) {

@@ -105,6 +105,16 @@ TEST_P(EmbeddingNetwork, GivesVectorsOfUnitLengthUnlessToldOtherwise) {
   EXPECT_TRUE(torch::allclose(raw / raw.norm(2, 1, true), unit, 1e-4, 1e-5));
 }
 
+TEST_P(EmbeddingNetwork, ScalesToUnitLengthInFloat32WhateverItsPrecision) {
+  const std::unique_ptr<Harness> made = harness();
+  made->set("precision", "bfloat16").push(test::images_of(3, GetParam().height, GetParam().width));
+  ASSERT_THAT(made->errors(), IsEmpty());
+  const Tensor embedding = made->outputs().at(0)[field::embedding].detach();
+  EXPECT_EQ(embedding.scalar_type(), torch::kFloat32);
+  EXPECT_TRUE(torch::allclose(embedding.norm(2, 1), torch::ones({3}), 1e-6, 1e-6))
+      << embedding.norm(2, 1);
+}
+
 TEST_P(EmbeddingNetwork, GivesAnImageTheSameEmbeddingInAnyBatch) {
   const Tensor several = images(4, GetParam().height);
   const Tensor together = embedding(several);

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "stages/train/adam.hpp"
@@ -24,6 +25,7 @@ namespace seam::stages::optimizer_test {
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using train_test::MadeUpModel;
 using train_test::model_of;
 
@@ -251,6 +253,75 @@ TEST_F(OptimizerTest, APatternThatFitsNoWeightIsRefused) {
   EXPECT_REFUSED(push(*sgd, 3), Fault::configuration,
                  "no weight matches '*.biases' in `no_decay`; the weights are dense.weight, "
                  "dense.bias");
+}
+
+/// The warnings of an optimizer in a run with this many epochs and one training flow.
+class UnreachedTest : public OptimizerTest {
+ protected:
+  UnreachedTest() {
+    run_.services = &services_;
+    run_.training = true;
+    run_.epochs = 9;
+    run_.flow = "train";
+    sgd_.bind_upstream({&model_});
+    sgd_.open(run_);
+  }
+  void flow(const std::string& name = "train", bool reaches_bias = false) {
+    const at::AutoGradMode gradients(true);
+    run_.flow = name;
+    sgd_.enter_thread(run_);
+    sgd_.begin(run_);
+    Tensor loss = model().loss();
+    if (reaches_bias) loss = loss + model().bias.sum();
+    Packet packet = train_test::with_loss(loss);
+    EXPECT_TRUE(static_cast<bool>(sgd_.consume(run_, packet)));
+    More more = More::no;
+    EXPECT_TRUE(static_cast<bool>(sgd_.finish(run_, nullptr, more)));
+  }
+  std::vector<std::string> warnings() {
+    std::vector<std::string> texts;
+    for (const auto& line : services_.lines) texts.push_back(line.text);
+    return texts;
+  }
+
+  seam::testing::RecordingServices services_;
+  RunState run_;
+  StageRunner sgd_{"sgd", "train.sgd", std::make_unique<Sgd>()};
+};
+
+TEST_F(UnreachedTest, AWeightThatNoLossReachesIsNamedOnceAfterASecondFlow) {
+  flow();
+  EXPECT_THAT(warnings(), IsEmpty()) << "another training flow may reach it";
+  flow();
+  EXPECT_THAT(warnings(),
+              ElementsAre("so far no loss has reached 1 weight of flow 'train', which keeps its "
+                          "initial or imported values: dense.bias. Add a loss that depends on it, "
+                          "or freeze or remove the part of the model that has it"));
+  flow();
+  EXPECT_EQ(warnings().size(), 1U);
+}
+
+TEST_F(UnreachedTest, InTheLastEpochItIsNamedAtOnce) {
+  run_.epochs = 1;
+  flow();
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("dense.bias")));
+}
+
+TEST_F(UnreachedTest, AWeightThatAnotherFlowReachesIsNotNamed) {
+  flow("first");
+  flow("second", true);
+  flow("first");
+  EXPECT_THAT(warnings(), IsEmpty());
+}
+
+TEST_F(UnreachedTest, AWeightThatAnotherOptimizerChangesIsNotNamed) {
+  flow();
+  {
+    const torch::NoGradGuard no_gradient;
+    model().bias.add_(1);
+  }
+  flow();
+  EXPECT_THAT(warnings(), IsEmpty());
 }
 
 TEST_F(OptimizerTest, AWeightsRateIsScaled) {

@@ -34,6 +34,24 @@ TEST(ItemProxies, AreInOrderOfFirstAppearance) {
   EXPECT_THAT(proxies.number_of({"blazer", "skirt"}, New::refused), ElementsAre(3, 0));
 }
 
+TEST(ItemProxies, OfKnownItemsAreInOrderOfTheirNames) {
+  ItemProxies proxies(4);
+  proxies.assign({"skirt", "coat", "dress"});
+  EXPECT_THAT(proxies.number_of({"skirt", "blazer", "coat"}, New::join), ElementsAre(2, 3, 0));
+  proxies.accept();
+  EXPECT_EQ(proxies.left(), 0);
+  proxies.assign({"a", "b"});
+  EXPECT_THAT(proxies.number_of({"coat", "dress", "skirt", "blazer"}, New::refused),
+              ElementsAre(0, 1, 2, 3))
+      << "items keep their proxies";
+}
+
+TEST(ItemProxies, MoreKnownItemsThanProxiesAreNumberedAsTheyAppear) {
+  ItemProxies proxies(2);
+  proxies.assign({"a", "b", "c"});
+  EXPECT_THAT(proxies.number_of({"c", "a"}, New::join), ElementsAre(0, 1));
+}
+
 TEST(ItemProxies, ABatchThatDoesNotCountLeavesNothingBehind) {
   ItemProxies proxies(2);
   EXPECT_THAT(proxies.number_of({"a", "b"}, New::join), ElementsAre(0, 1));
