@@ -99,7 +99,7 @@ Fault fault_of(ExitCode code) {
 ExitCode run_there(RunArguments arguments, Ranks& ranks, std::optional<RankFolder>& made,
                    const std::function<ExitCode(RunArguments)>& run) {
   if (!arguments.evaluate.empty() || arguments.headspace) {
-    throw Error(fmt::format("only training by `seam run FILE` is shared out among ranks, and this "
+    throw Error(fmt::format("only `seam run FILE` is shared out among ranks, and this "
                             "process is one of {}; start it without mpirun or srun",
                             ranks.world()),
                 Fault::configuration);

@@ -47,7 +47,7 @@ struct Ranking {
 /// mixed.
 Ranking ranking_by(const std::string& key, const std::string& metric, const Place& place,
                    const std::vector<StageDraft>& stages, const std::vector<FlowSpec>& flows,
-                   const ScheduleSpec& schedule, Findings& findings) {
+                   PipelineOf of, const ScheduleSpec& schedule, Findings& findings) {
   const std::size_t dot = metric.find('.');
   if (dot == std::string::npos) return {};  // none, or reported
   const std::string name = metric.substr(0, dot);
@@ -62,7 +62,7 @@ Ranking ranking_by(const std::string& key, const std::string& metric, const Plac
                                key, metric, name));
     return {};
   }
-  if (found.size() > 1) {
+  if (found.size() > 1 && of == PipelineOf::user) {
     findings.error(
         "metric", place,
         fmt::format("'{}' cannot rank epochs by '{}': flows {} of 'each_epoch' contain stage '{}', "
@@ -92,14 +92,15 @@ void settle_goal(const Table& tree, const Ranking& ranking, StopEarly& rule, Fin
 }  // namespace
 
 void settle_kept_metric(const Table& tree, const std::vector<StageDraft>& stages,
-                        const std::vector<FlowSpec>& flows, ScheduleSpec& schedule,
+                        const std::vector<FlowSpec>& flows, PipelineOf of, ScheduleSpec& schedule,
                         Findings& findings) {
   KeepRule& keep = schedule.keep;
   if (schedule.stop_early) {
-    const Ranking ranking =
-        ranking_by("stop_early", schedule.stop_early->metric,
-                   tree.at({"schedule", "stop_early", "metric"})->place, stages, flows, schedule, findings);
-    if (ranking.stage != nullptr) settle_goal(tree, ranking, *schedule.stop_early, findings);
+    const Ranking ranking = ranking_by("stop_early", schedule.stop_early->metric,
+                                       tree.at({"schedule", "stop_early", "metric"})->place, stages,
+                                       flows, of, schedule, findings);
+    if (ranking.stage != nullptr && of == PipelineOf::user)
+      settle_goal(tree, ranking, *schedule.stop_early, findings);
     if (schedule.stop_early->metric == keep.best) {
       keep.better = schedule.stop_early->goal == Goal::highest ? Better::higher : Better::lower;
       return;
@@ -107,7 +108,8 @@ void settle_kept_metric(const Table& tree, const std::vector<StageDraft>& stages
   }
   if (keep.best.empty()) return;
   const Place& place = tree.at({"schedule", "keep", "best"})->place;
-  const Ranking ranking = ranking_by("keep", keep.best, place, stages, flows, schedule, findings);
+  const Ranking ranking =
+      ranking_by("keep", keep.best, place, stages, flows, of, schedule, findings);
   if (ranking.stage == nullptr) return;
   const std::vector<Headline>& headlines = ranking.stage->runner->description().headlines;
   if (const auto better = direction(headlines, ranking.metric)) {

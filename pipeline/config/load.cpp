@@ -179,7 +179,9 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   set_sizes(spec.flows, stages, set_size, findings);
   for (const FlowSpec& flow : spec.flows) check_fields(flow, stages, findings);
   check_tensorboard(*tree, known, findings);
-  settle_kept_metric(*tree, stages, spec.flows, spec.schedule, findings);
+  settle_kept_metric(*tree, stages, spec.flows,
+                     options.recorded_plugins.empty() ? PipelineOf::user : PipelineOf::recorded_run,
+                     spec.schedule, findings);
   if (findings.has_errors()) return std::nullopt;
 
   bind_references(stages);

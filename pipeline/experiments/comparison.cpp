@@ -285,7 +285,7 @@ bool is_evaluation(const RunFolder& run) {
 /// hash. Trainings and evaluations are ranked separately: one kind does not omit those of the
 /// other.
 std::vector<RunFolder> with_known_contents(std::vector<RunFolder> runs) {
-  std::map<bool, std::set<std::string>> unknown;  // of evaluations, or of trainings
+  std::map<bool, std::set<std::string>> unknown;  // by whether a run only evaluates
   for (const RunFolder& run : runs) {
     for (const auto& [key, value] : run.parameters) {
       if (!key.ends_with(content_suffix)) continue;

@@ -428,19 +428,18 @@ std::string to_csv(const Comparison& comparison) {
     const auto found = parameters.find(key);
     return found == parameters.end() ? std::string() : csv_cell(found->second);
   };
-  std::string text = "ranking,rank,metric,epoch,biased_upwards";
+  std::string text = "ranking,rank,metric";
   for (const std::string& key : data) text += "," + csv_cell(key);
   for (const std::string& key : keys) text += "," + csv_cell(key);
   text += ",runs,observations,mean,standard_deviation,standard_error,difference,low,high,pairs";
   const bool observations = comparison.pairing == Pairing::observations;
   const LastColumns last(comparison);
-  text += (observations ? ",clusters" : "") + last.head() + "\r\n";
+  text += (observations ? ",clusters" : "") + last.head() + ",epoch,biased_upwards\r\n";
   for (std::size_t at = 0; at < comparison.rankings.size(); ++at) {
     const Ranking& ranking = comparison.rankings[at];
     for (std::size_t place = 0; place < ranking.groups.size(); ++place) {
       const Group& group = ranking.groups[place];
-      text += fmt::format("{},{},{},{},{}", at + 1, place + 1, csv_cell(comparison.metric),
-                          which_text(comparison.which), is_biased(comparison, group));
+      text += fmt::format("{},{},{}", at + 1, place + 1, csv_cell(comparison.metric));
       for (const std::string& key : data) text += "," + value_of(ranking.data, key);
       for (const std::string& key : keys) text += "," + value_of(group.parameters, key);
       text += fmt::format(",{},{},{},{},{}", group.members.size(), group.observations,
@@ -454,7 +453,8 @@ std::string to_csv(const Comparison& comparison) {
         text += ",,,,";
       }
       if (observations) text += "," + clusters_of(group);
-      text += last.cells(ranking, group) + "\r\n";
+      text += last.cells(ranking, group) +
+              fmt::format(",{},{}\r\n", which_text(comparison.which), is_biased(comparison, group));
     }
   }
   return text;

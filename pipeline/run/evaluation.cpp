@@ -75,7 +75,7 @@ void refuse_without_effect(const std::string& setting, const CheckedPipeline& pi
     }
   }
   if (key == "pipeline.lanes" || key == "pipeline.lanes_memory") {
-    refuse(fmt::format("'{}' would have no effect: an evaluation has no lanes", key));
+    refuse(fmt::format("'{}' cannot be set: an evaluation computes in the lanes of its run", key));
   }
   if (key == "pipeline.seed") {
     refuse("'pipeline.seed' cannot be set: an evaluation keeps the seed of the training");

@@ -144,8 +144,8 @@ void refuse_other_evaluation(const std::vector<Difference>& differences,
                              const std::string& run) {
   for (const Difference& difference : differences) {
     if (!is_of_evaluation(difference.key)) continue;
-    throw Error(fmt::format("'{}' changes how the network is evaluated, so the scores of the new "
-                            "run's epochs would be compared with different ones; to evaluate the "
+    throw Error(fmt::format("'{}' changes how epochs are evaluated, so their scores would be "
+                            "compared with different ones of the earlier epochs; to evaluate the "
                             "network differently, use: seam eval {} --set {}=...",
                             difference.key, run, difference.key),
                 Fault::configuration);

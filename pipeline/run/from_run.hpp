@@ -79,7 +79,7 @@ struct Beginning {
 struct AboutPipeline {
   std::function<bool(const std::string& flow)> trains;
   std::function<bool(const std::string& key)> is_initial;
-  /// Of a stage that takes part in evaluations only.
+  /// Whether the key belongs to a stage that takes part in the epochs' evaluations only.
   std::function<bool(const std::string& key)> is_of_evaluation;
 };
 

@@ -71,6 +71,7 @@ class Run final {
   [[nodiscard]] Beginning beginning();
   [[nodiscard]] bool is_initial(const std::string& key) const;
   [[nodiscard]] bool is_of_evaluation(const std::string& key) const;
+  [[nodiscard]] bool has_moved(const std::string& key) const;
   void refuse_other_pipeline(const std::filesystem::path& newest) const;
   /// Rejects data files that have changed since the run was started. A run that starts from another
   /// run only warns.
@@ -235,7 +236,7 @@ Launch Run::new_launch(const std::optional<Beginning>& begins_with) const {
   if (!launch.evaluates.run.empty()) {
     Launch training = read_launch(launch.evaluates.run);
     launch.file = std::move(training.file);
-    launch.data.merge(training.data);  // of the flows that only the training runs
+    launch.data.merge(training.data);  // files that only the training reads
   }
   if (begins_with) {
     launch.file = read_launch(options_.from).file;
@@ -288,22 +289,38 @@ bool Run::is_initial(const std::string& key) const {
   return false;
 }
 
-/// "stage.recall.k", unless the stage also takes part in training or only writes.
+/// "stage.recall.k", if the epochs evaluate with that stage and do not train with it; not for a
+/// stage that only writes, nor for a folder or a file that has only moved.
 bool Run::is_of_evaluation(const std::string& key) const {
   if (!trains(pipeline_)) return false;
   for (const auto& [name, runner] : pipeline_.stages) {
-    if (!key.starts_with("stage." + name + ".") || runner->description().only_writes) continue;
-    const auto contains = [&](const std::string& flow) {
-      const auto& nodes = flow_named(spec_, flow).nodes;
-      return std::ranges::find(nodes, name, &FlowNode::stage) != nodes.end();
-    };
-    const std::vector<std::string> scheduled = scheduled_flows(spec_.schedule);
-    return std::ranges::any_of(scheduled, contains) &&
-           std::ranges::none_of(scheduled, [&](const std::string& flow) {
-             return contains(flow) && stages_.trains(flow_named(spec_, flow));
-           });
+    const std::string prefix = "stage." + name + ".";
+    if (!key.starts_with(prefix) || runner->description().only_writes) continue;
+    const auto is_this = [&](const ParameterInfo& one) { return prefix + one.name == key; };
+    const auto& parameters = runner->description().parameters;
+    const auto parameter = std::ranges::find_if(parameters, is_this);
+    if (parameter != parameters.end() && parameter->kind == ValueKind::path && has_moved(key)) {
+      return false;
+    }
+    bool evaluates = false;
+    for (const ScheduledFlow& scheduled : spec_.schedule.each_epoch) {
+      const FlowSpec& flow = flow_named(spec_, scheduled.flow);
+      if (std::ranges::find(flow.nodes, name, &FlowNode::stage) == flow.nodes.end()) continue;
+      if (stages_.trains(flow)) return false;
+      evaluates = true;
+    }
+    return evaluates;
   }
   return false;
+}
+
+/// Whether the content of the path is the same as in the run of --from, or is not recorded.
+bool Run::has_moved(const std::string& key) const {
+  const auto hash = [&](const std::map<std::string, std::string>& data) {
+    const auto found = data.find(key);
+    return found == data.end() ? std::string() : found->second;
+  };
+  return hash(data_files(pipeline_)) == hash(read_launch(options_.from).data);
 }
 
 /// `recorded`: of the run that the pipeline comes from.

@@ -158,7 +158,9 @@ void Optimizer::check_no_decay() const {
 std::vector<Tensor> Optimizer::gradients_of(const Tensor& loss) const {
   if (!loss.requires_grad()) {
     throw Error(
-        "the loss has no gradient: no weight of the stages before it was used to compute it",
+        "the loss has no gradient: no weight of the stages before it was used to compute it, or "
+        "all "
+        "losses have weight = 0",
         Fault::configuration);
   }
   // Undefined rather than zero: a weight that this loss does not reach is not changed, whatever
@@ -228,7 +230,7 @@ void Optimizer::end(Context& context) {
 
 void Optimizer::warn_of_unreached(const Context& context) {
   const bool first = flows_.emplace(context.flow()).second;
-  if (warned_ || step_ == 0 || (first && context.epoch() + 1 < context.epochs())) return;
+  if (warned_ || step_ == 0 || first) return;
   std::vector<std::string> names;
   for (const std::size_t at : in_flow_) {
     const NamedWeight& weight = weights_[at].weight;

@@ -103,7 +103,7 @@ refused("a stage that only trains", "'stage.adam.rate' would have no effect", "s
 refused("a flow that trains", "'flow.train' would have no effect", "seed1", "--set", "flow.train=items -> decode")
 refused("the schedule", "'schedule.epochs' cannot be set", "seed1", "--set", "schedule.epochs=3")
 refused("weights", "'stage.model.weights' cannot be set", "seed1", "--set", "stage.model.weights=seed2")
-refused("lanes", "an evaluation has no lanes", "seed1", "--set", "pipeline.lanes=2")
+refused("lanes", "an evaluation computes in the lanes of its run", "seed1", "--set", "pipeline.lanes=2")
 refused("the seed", "keeps the seed of the training", "seed1", "--set", "pipeline.seed=2")
 refused("an evaluation", "did not train", "again")
 refused("a folder without a run", "is not a run folder", ".")

@@ -128,7 +128,7 @@ def refused(what, part, ranks, *arguments, code=2):
 
 refused("no lanes", "2 ranks were started, but [pipeline] has lanes = 1", 2, "run", "chain.toml")
 refused("fewer lanes than ranks", "4 ranks were started, but [pipeline] has lanes = 3", 4, "run", "chain.toml", *lanes(3))
-refused("an evaluation", "only training by `seam run FILE` is shared out among ranks", 2, "eval", "chain-one")
+refused("an evaluation", "only `seam run FILE` is shared out among ranks", 2, "eval", "chain-one")
 refused("a file with a mistake", "'epoch'", 2, "run", "chain.toml", "--set", "schedule.epoch=3")
 refused("other parameters on a rank", "SHA-256 of the pipeline: ", 2, "run", "chain.toml", *lanes(4),
         "--set", "stage.adam.rate=0.00$((RANK+1))")

@@ -40,7 +40,7 @@ compared = judge.call("compare", "trained", "same")
 judge.check("seam compare names the run",
             "these runs use weights that were selected on their evaluation data, so their values are biased upwards:\n  same\n" in compared.stdout, True)
 table = judge.call("compare", "trained", "same", "--csv").stdout.splitlines()
-judge.check("as CSV", sorted(line.split(",")[3:5] for line in table[1:]), [["last", "false"], ["last", "true"]])
+judge.check("as CSV", sorted(line.split(",")[-2:] for line in table[1:]), [["last", "false"], ["last", "true"]])
 page = judge.folder / judge.succeed("report", ".").stdout.strip()
 judge.check("the table of runs marks its scores", page.read_text().count("weights selected on this data: biased upwards"),
             len(judge.scores("same")))
@@ -52,7 +52,7 @@ judge.check("trained on", {score["selected_on"] for score in judge.scores("on") 
 judge.succeed("run", "--from", "on", "--run-dir", "further", "--set", "schedule.epochs=2")
 judge.check("its score", {score["selected_on"] for score in judge.scores("further") if score["flow"] == "evaluate"}, {"test"})
 judge.check("the other run's score", (judge.folder / "same/score.json").read_bytes(), before)
-judge.refused("another evaluation of later epochs", "'stage.query_items.split' changes how the network is evaluated",
+judge.refused("another evaluation of later epochs", "'stage.query_items.split' changes how epochs are evaluated",
               "run", "--from", "on", "--run-dir", "otherwise", "--set", "schedule.epochs=2", "--set", "stage.query_items.split=gallery")
 
 # The direction is that of the stage's headline.

@@ -3,7 +3,7 @@
 ///     categories [N] ──┐
 ///     items [N] ───────┴─► labels [N], from 0
 ///
-/// The items of the data sets before the loss are numbered in order of their names, other ones in
+/// The items of the data sets before the loss are numbered in order of their names, other items in
 /// order of first appearance. A checkpoint keeps the numbers.
 #pragma once
 

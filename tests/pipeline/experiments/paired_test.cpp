@@ -260,7 +260,8 @@ TEST_F(PairedTest, TheTextSaysOfWhatTheIntervalIs) {
                     HasSubstr(R"("pairs":4,"low":-0.5,"high":0.0,"clusters":2)"),
                     HasSubstr(R"("biased_upwards":["other"])")));
   EXPECT_THAT(to_csv(comparison),
-              AllOf(HasSubstr("low,high,pairs,clusters\r\n"), HasSubstr("-0.25,-0.5,0,4,2\r\n")));
+              AllOf(HasSubstr("low,high,pairs,clusters,epoch,biased_upwards\r\n"),
+                    HasSubstr("-0.25,-0.5,0,4,2,last,true\r\n")));
   comparison.which = WhichEpoch::best;
   EXPECT_THAT(to_text(comparison, 80),
               HasSubstr("the best epoch was selected on the evaluation data"));

@@ -827,7 +827,7 @@ TEST_F(FromRunTest, WhatIsRefusedLeavesNoFolder) {
 TEST_F(FromRunTest, AStageOfEvaluationsOnlyMustStay) {
   tune_after_the_epochs();
   EXPECT_THAT(begin(), fails_with(ExitCode::configuration,
-                                  HasSubstr("'stage.model.rate' changes how the network is "
+                                  HasSubstr("'stage.model.rate' changes how epochs are "
                                             "evaluated")))
       << "flow 'train' has no optimizer";
 }

@@ -301,12 +301,6 @@ TEST_F(UnreachedTest, AWeightThatNoLossReachesIsNamedOnceAfterASecondFlow) {
   EXPECT_EQ(warnings().size(), 1U);
 }
 
-TEST_F(UnreachedTest, InTheLastEpochItIsNamedAtOnce) {
-  run_.epochs = 1;
-  flow();
-  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("dense.bias")));
-}
-
 TEST_F(UnreachedTest, AWeightThatAnotherFlowReachesIsNotNamed) {
   flow("first");
   flow("second", true);
