@@ -191,6 +191,11 @@ for sent, code in ((signal.SIGKILL, 137), (signal.SIGTERM, 4)):
     shutil.copytree(folder / "mirror", folder / f"other-{code}")
     judge.succeed("run", "--resume", f"other-{code}")
     judge.check(f"signal {sent}, continued from the mirror", metrics(folder / f"other-{code}") == metrics(folder / "long-run"))
+job = subprocess.Popen([examples / "mirrored", "shards", judge.seam, "run", "job.toml", "--run-dir", "shards", "--shard", "0/1"], cwd=folder,
+                       env=ENVIRONMENT | {"COPY": copying.replace("mirror/", "mirror/shards-")}, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.PIPE, text=True)
+judge.check(f"a run without checkpoints: {job.communicate()[1]}", job.returncode, 0)
+judge.holds(any(folder.glob("mirror/shards-part-*/embeddings.npy")), "the shard is not in the mirror")
 job = mirrored("lost", "exit 1")
 errors = job.communicate()[1]
 judge.check(f"a mirror that fails: {errors}", (job.returncode, "mirrored: some files in 'lost' were not copied" in errors), (3, True))
