@@ -165,10 +165,7 @@ void refuse_steps_without_order(const CheckedPipeline& pipeline) {
   for (const StageSpec& stage : pipeline.spec.stages) specs.emplace(stage.name, stage);
   for (const std::string& name : scheduled_flows(pipeline.spec.schedule)) {
     const FlowSpec& flow = flow_named(pipeline.spec, name);
-    std::vector<StageRunner*> runners;
-    for (const FlowNode& node : flow.nodes) {
-      runners.push_back(pipeline.stages.at(node.stage).get());
-    }
+    const std::vector<StageRunner*> runners = runners_of(flow, pipeline.stages);
     if (numberings_of_step(flow, plan_of(flow, runners, specs)).size() < 2) continue;
     throw Error(fmt::format("ranks cannot share flow '{}': batches of several sources or "
                             "collectors enter its training step, in an order that depends on "

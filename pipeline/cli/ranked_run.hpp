@@ -15,8 +15,8 @@ namespace seam::host {
 ExitCode run_as_rank(RunArguments arguments, Ranks& ranks,
                      const std::function<ExitCode(RunArguments)>& run);
 
-/// Throws seam::Error (configuration) if there are fewer lanes than ranks, or if all ranks would
-/// write to the same path.
+/// Throws seam::Error (configuration) if there are fewer lanes than ranks, if the order of a
+/// training flow's steps depends on timing, or if all ranks would write to the same path.
 void refuse_unless_shareable(const CheckedPipeline& pipeline, const Ranks& ranks);
 
 }  // namespace seam::host

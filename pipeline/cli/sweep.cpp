@@ -1,5 +1,4 @@
 #include "pipeline/experiments/sweep.hpp"
-#include "pipeline/plugins/ranks_engine.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/comparison_text.hpp"
 #include "pipeline/experiments/run_list.hpp"
+#include "pipeline/plugins/ranks_engine.hpp"
 #include "pipeline/run/ending.hpp"
 #include "pipeline/run/parts.hpp"
 #include "pipeline/text/terminal.hpp"

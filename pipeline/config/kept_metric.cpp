@@ -99,8 +99,9 @@ void settle_kept_metric(const Table& tree, const std::vector<StageDraft>& stages
     const Ranking ranking = ranking_by("stop_early", schedule.stop_early->metric,
                                        tree.at({"schedule", "stop_early", "metric"})->place, stages,
                                        flows, of, schedule, findings);
-    if (ranking.stage != nullptr && of == PipelineOf::user)
+    if (ranking.stage != nullptr && of == PipelineOf::user) {
       settle_goal(tree, ranking, *schedule.stop_early, findings);
+    }
     if (schedule.stop_early->metric == keep.best) {
       keep.better = schedule.stop_early->goal == Goal::highest ? Better::higher : Better::lower;
       return;

@@ -85,16 +85,20 @@ void check_trained(CheckedPipeline& pipeline, Findings& findings) {
   }
 }
 
+/// A flow that exists.
+const FlowSpec& flow_in(const PipelineSpec& spec, const std::string& name) {
+  return *std::ranges::find(spec.flows, name, &FlowSpec::name);
+}
+
 /// Warns if `lanes` has no effect: no network takes part in the training flows that run.
 void check_lanes(const Table& tree, const CheckedPipeline& pipeline, Findings& findings) {
   if (pipeline.spec.lanes.count == 1 || !trains(pipeline)) return;
   const auto has_network = [&](const std::string& scheduled) {
-    const auto flow = std::ranges::find(pipeline.spec.flows, scheduled, &FlowSpec::name);
-    return trains(pipeline, *flow) && std::ranges::any_of(flow->nodes, [&](const FlowNode& node) {
+    const FlowSpec& flow = flow_in(pipeline.spec, scheduled);
+    return trains(pipeline, flow) && std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
              // seam::ModuleStage, which computes in lanes, offers it.
-             const auto& offers = pipeline.stages.at(node.stage)->description().offers;
-             return std::ranges::find(offers, type_name<DescribesNetwork>(),
-                                      &OfferedInterface::interface) != offers.end();
+             return pipeline.stages.at(node.stage)->interface(type_name<DescribesNetwork>()) !=
+                    nullptr;
            });
   };
   if (std::ranges::any_of(scheduled_flows(pipeline.spec.schedule), has_network)) return;
@@ -193,7 +197,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   check_trained(pipeline, findings);
   check_lanes(*tree, pipeline, findings);
   const auto flow_trains = [&](const std::string& name) {
-    return trains(pipeline, *std::ranges::find(spec.flows, name, &FlowSpec::name));
+    return trains(pipeline, flow_in(spec, name));
   };
   check_repeats(*tree, spec.schedule, flow_trains, findings);
   return pipeline;

@@ -49,22 +49,11 @@ class Observed {
 };
 
 /// The run's state for this flow.
-RunState state_for(const FlowSpec& flow, const std::vector<StageRunner*>& stages,
-                   const FlowOptions& options) {
-  RunState run = options.run;
+RunState state_for(const FlowPlan& plan, const std::vector<StageRunner*>& stages, RunState run) {
   run.training = trains(stages);
   // Ranks exchange the results of networks in the order in which they compute them.
-  const bool exchanges =
-      run.training || networks_have_an_order(plan_of(flow, stages, options.stage_specs), stages);
-  if (!exchanges) run.lanes.ranks = nullptr;
+  if (!run.training && !networks_have_an_order(plan, stages)) run.lanes.ranks = nullptr;
   return run;
-}
-
-std::vector<StageRunner*> runners_of(const FlowSpec& flow,
-                                     std::map<std::string, std::unique_ptr<StageRunner>>& stages) {
-  std::vector<StageRunner*> runners;
-  for (const FlowNode& node : flow.nodes) runners.push_back(stages.at(node.stage).get());
-  return runners;
 }
 
 Segments segments_of(const FlowPlan& plan, const std::vector<StageRunner*>& runners,
@@ -90,9 +79,9 @@ class RunningFlow {
         compute_(compute),
         budget_(options.limits.packets, options.limits.bytes, std::int64_t{4} * threads + 4,
                 [this] { place_freed(); }),
-        state_(options, state_for(flow, runners_, options), budget_),
-        interrupter_(runners_),
         plan_(plan_of(flow, runners_, options.stage_specs)),
+        state_(options, state_for(plan_, runners_, options.run), budget_),
+        interrupter_(runners_),
         segments_(segments_of(plan_, runners_, state_)),
         resumable_(resumable_of(flow, plan_, runners_, options.stage_specs)) {
     if (options.keeper != nullptr && resumable_.obstacle.empty()) find_points();
@@ -126,9 +115,9 @@ class RunningFlow {
 
   Activity activity_;
   Budget budget_;
+  FlowPlan plan_;
   FlowState state_;
   Interrupter interrupter_;
-  FlowPlan plan_;
   Segments segments_;
   Resumable resumable_;
   std::optional<FlowPoints> points_;  // none: the flow cannot be suspended

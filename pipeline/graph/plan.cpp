@@ -88,6 +88,13 @@ class Planner {
 
 }  // namespace
 
+std::vector<StageRunner*> runners_of(
+    const FlowSpec& flow, const std::map<std::string, std::unique_ptr<StageRunner>>& stages) {
+  std::vector<StageRunner*> runners;
+  for (const FlowNode& node : flow.nodes) runners.push_back(stages.at(node.stage).get());
+  return runners;
+}
+
 FlowPlan plan_of(const FlowSpec& flow, const std::vector<StageRunner*>& stages,
                  const std::map<std::string, StageSpec>& specs) {
   return Planner(flow, stages, specs).plan();
@@ -126,9 +133,7 @@ std::set<std::size_t> numberings_of_step(const FlowSpec& flow, const FlowPlan& p
 bool networks_have_an_order(const FlowPlan& plan, const std::vector<StageRunner*>& stages) {
   std::set<std::size_t> segments;
   for (std::size_t node = 0; node < stages.size(); ++node) {
-    const auto& offers = stages[node]->description().offers;
-    const bool is_network = std::ranges::find(offers, type_name<DescribesNetwork>(),
-                                              &OfferedInterface::interface) != offers.end();
+    const bool is_network = stages[node]->interface(type_name<DescribesNetwork>()) != nullptr;
     if (is_network) segments.insert(plan.segment_of[node]);
   }
   return segments.size() < 2;

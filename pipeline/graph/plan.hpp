@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,6 +34,10 @@ struct FlowPlan {
   std::vector<bool> in_step;             ///< by node
   std::vector<std::size_t> numbered_by;  ///< by node: the node that numbers its output packets
 };
+
+/// The stages of the flow's nodes.
+[[nodiscard]] std::vector<StageRunner*> runners_of(
+    const FlowSpec& flow, const std::map<std::string, std::unique_ptr<StageRunner>>& stages);
 
 /// `stages`: by node.
 [[nodiscard]] FlowPlan plan_of(const FlowSpec& flow, const std::vector<StageRunner*>& stages,

@@ -31,7 +31,7 @@ class FlowSteps final : public ScheduleSteps {
 
   FlowEnd run_flow(const std::string& flow, std::int64_t epoch) override;
   [[nodiscard]] bool stop_requested() const override;
-  /// For ranks, which exchange nothing in a flow that does not train.
+  /// For ranks, which cannot stop within a flow that does not train.
   [[nodiscard]] bool wants_checkpoint_before(const std::string& flow) const override;
   [[nodiscard]] std::optional<double> metric(const std::string& name) const override {
     return parts_.services.metrics().value(name);

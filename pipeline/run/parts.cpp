@@ -93,19 +93,13 @@ bool exists(const Shard& shard) {
   return shard.number < shard.of;
 }
 
-std::vector<StageRunner*> runners_of(const CheckedPipeline& pipeline, const FlowSpec& flow) {
-  std::vector<StageRunner*> runners;
-  for (const FlowNode& node : flow.nodes) runners.push_back(pipeline.stages.at(node.stage).get());
-  return runners;
-}
-
 /// The stages of scheduled flows that offer an interface.
 template <class Interface>
 std::vector<Interface*> all_offering(const CheckedPipeline& pipeline) {
   std::vector<Interface*> all;
   std::set<std::string> seen;
   for (const std::string& flow : scheduled_flows(pipeline.spec.schedule)) {
-    for (const StageRunner* stage : runners_of(pipeline, flow_named(pipeline.spec, flow))) {
+    for (const StageRunner* stage : runners_of(flow_named(pipeline.spec, flow), pipeline.stages)) {
       void* const offered = stage->interface(type_name<Interface>());
       if (offered == nullptr || !seen.insert(stage->name()).second) continue;
       all.push_back(static_cast<Interface*>(offered));
@@ -161,7 +155,7 @@ void refuse_unless_splittable(const CheckedPipeline& pipeline) {
   for (const StageSpec& stage : pipeline.spec.stages) specs.emplace(stage.name, stage);
   for (const std::string& name : scheduled_flows(pipeline.spec.schedule)) {
     const FlowSpec& flow = flow_named(pipeline.spec, name);
-    const std::vector<StageRunner*> runners = runners_of(pipeline, flow);
+    const std::vector<StageRunner*> runners = runners_of(flow, pipeline.stages);
     Sharding sharding = sharding_of(flow, plan_of(flow, runners, specs), runners);
     for (const StageRunner* stage : runners) {
       if (stage->kind() == StageKind::collector &&

@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "pipeline/run/about_pipeline.hpp"
 #include "pipeline/run/agreement.hpp"
 #include "pipeline/run/best_kept.hpp"
 #include "pipeline/run/checkpoint.hpp"
@@ -69,9 +70,6 @@ class Run final {
   [[nodiscard]] CheckpointFolder::Newest newest_checkpoint(const Launch& recorded) const;
   /// For a run that starts from another run: the checkpoint and the position in the schedule.
   [[nodiscard]] Beginning beginning();
-  [[nodiscard]] bool is_initial(const std::string& key) const;
-  [[nodiscard]] bool is_of_evaluation(const std::string& key) const;
-  [[nodiscard]] bool has_moved(const std::string& key) const;
   void refuse_other_pipeline(const std::filesystem::path& newest) const;
   /// Rejects data files that have changed since the run was started. A run that starts from another
   /// run only warns.
@@ -121,9 +119,9 @@ RunSummary Run::execute() {
     restore();
   });
   if (!summary_.error && is_complete(spec_.schedule, summary_.position)) {
-    summary_.complete = true;
     attempt([this] {
       check_data();
+      summary_.complete = true;
       services_->note("this run is complete; there is nothing left to do");
       scores_.restore(directory_->metrics(), begin_.metrics_size);
       show_score();
@@ -271,56 +269,8 @@ void Run::note_start(const std::optional<Beginning>& begins_with) const {
 }
 
 Beginning Run::beginning() {
-  const AboutPipeline about{
-      [this](const std::string& flow) { return stages_.trains(flow_named(spec_, flow)); },
-      [this](const std::string& key) { return is_initial(key); },
-      [this](const std::string& key) { return is_of_evaluation(key); }};
-  return beginning_from(options_.from, *options_.before, spec_, about,
+  return beginning_from(options_.from, *options_.before, spec_, about(pipeline_, options_.from),
                         [this](const std::string& warning) { display_.message(warning); });
-}
-
-/// "stage.model.weights"
-bool Run::is_initial(const std::string& key) const {
-  for (const auto& [name, runner] : pipeline_.stages) {
-    for (const ParameterInfo& parameter : runner->description().parameters) {
-      if (parameter.initial && key == "stage." + name + "." + parameter.name) return true;
-    }
-  }
-  return false;
-}
-
-/// "stage.recall.k", if the epochs evaluate with that stage and do not train with it; not for a
-/// stage that only writes, nor for a folder or a file that has only moved.
-bool Run::is_of_evaluation(const std::string& key) const {
-  if (!trains(pipeline_)) return false;
-  for (const auto& [name, runner] : pipeline_.stages) {
-    const std::string prefix = "stage." + name + ".";
-    if (!key.starts_with(prefix) || runner->description().only_writes) continue;
-    const auto is_this = [&](const ParameterInfo& one) { return prefix + one.name == key; };
-    const auto& parameters = runner->description().parameters;
-    const auto parameter = std::ranges::find_if(parameters, is_this);
-    if (parameter != parameters.end() && parameter->kind == ValueKind::path && has_moved(key)) {
-      return false;
-    }
-    bool evaluates = false;
-    for (const ScheduledFlow& scheduled : spec_.schedule.each_epoch) {
-      const FlowSpec& flow = flow_named(spec_, scheduled.flow);
-      if (std::ranges::find(flow.nodes, name, &FlowNode::stage) == flow.nodes.end()) continue;
-      if (stages_.trains(flow)) return false;
-      evaluates = true;
-    }
-    return evaluates;
-  }
-  return false;
-}
-
-/// Whether the content of the path is the same as in the run of --from, or is not recorded.
-bool Run::has_moved(const std::string& key) const {
-  const auto hash = [&](const std::map<std::string, std::string>& data) {
-    const auto found = data.find(key);
-    return found == data.end() ? std::string() : found->second;
-  };
-  return hash(data_files(pipeline_)) == hash(read_launch(options_.from).data);
 }
 
 /// `recorded`: of the run that the pipeline comes from.
