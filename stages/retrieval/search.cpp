@@ -89,8 +89,8 @@ void Search::begin(Context& context) {
             "the gallery does not have the file of " +
             rows[static_cast<std::size_t>(row)].origin.text() +
             "; embed the gallery from image files in this run (rows of retrieval.embedded and "
-            "images "
-            "with a box have none), or set exclude_self = true for retrieval.search if queries and "
+            "images with a box have none), or set exclude_self = true for retrieval.search if "
+            "queries and "
             "gallery are the same list";
       }
       ++row;

@@ -159,8 +159,7 @@ std::vector<Tensor> Optimizer::gradients_of(const Tensor& loss) const {
   if (!loss.requires_grad()) {
     throw Error(
         "the loss has no gradient: no weight of the stages before it was used to compute it, or "
-        "all "
-        "losses have weight = 0",
+        "all losses have weight = 0",
         Fault::configuration);
   }
   // Undefined rather than zero: a weight that this loss does not reach is not changed, whatever

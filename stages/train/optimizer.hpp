@@ -81,8 +81,8 @@ class Optimizer : public Compute<Sink> {
   void refuse_useless(const Packet& packet, const std::vector<Tensor>& gradients) const;
   void take_step(Context& context);
   void forget_gradients();
-  /// Warns once of weights that nothing has trained: when a flow has run twice, because another
-  /// training flow may reach them, or in the last epoch.
+  /// Warns once of weights that nothing has trained, when a flow has run twice: another training
+  /// flow may reach them.
   void warn_of_unreached(const Context& context);
 
   ScheduleSettings schedule_;
