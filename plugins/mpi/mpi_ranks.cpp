@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -21,7 +20,7 @@
 namespace seam::mpi {
 namespace {
 
-/// Bytes that a call of MPI may gather from all ranks: it counts them in ints.
+/// Bytes that a call of MPI may take from all ranks or give them: it counts in ints.
 constexpr std::size_t most_at_once = std::size_t{1} << 30U;
 
 void require(int result, const char* doing) {
@@ -65,9 +64,21 @@ class MpiRanks final : public Ranks {
  protected:
   std::vector<std::string> exchange(std::string_view bytes,
                                     std::chrono::milliseconds patience) override {
+    return unless_lost([&] { return gather_bytes(bytes, patience); });
+  }
+  std::vector<std::string> exchange_each(const std::vector<std::string>& for_each,
+                                         std::chrono::milliseconds patience) override {
+    return unless_lost([&] { return scatter_bytes(for_each, patience); });
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  template <class Exchange>
+  std::vector<std::string> unless_lost(const Exchange& exchange) {
     if (lost_) throw Error("the other ranks were lost before", Fault::internal);
     try {
-      return gather_bytes(bytes, patience);
+      return exchange();
     } catch (...) {
       // The others may be in the middle of the exchange, and would take later bytes for its.
       lost_ = true;
@@ -76,66 +87,108 @@ class MpiRanks final : public Ranks {
     }
   }
 
- private:
-  using Clock = std::chrono::steady_clock;
-
-  /// What MPI may still write to after a rank was lost.
-  struct Buffers {
-    std::int64_t own_size = 0;
-    std::vector<std::int64_t> sizes;
+  /// How the bytes of all ranks, or for all ranks, lie behind each other in one buffer.
+  struct Layout {
     std::vector<int> counts;
     std::vector<int> places;
-    std::string sent;
-    std::string received;
+    std::string bytes;
+
+    /// Of the bytes with these sizes those from `from` on, at most `piece` of each.
+    void resize(const std::vector<std::size_t>& sizes, std::size_t from, std::size_t piece) {
+      counts.clear();
+      places.clear();
+      std::size_t place = 0;
+      for (const std::size_t size : sizes) {
+        const std::size_t count = std::min(size - std::min(size, from), piece);
+        counts.push_back(static_cast<int>(count));
+        places.push_back(static_cast<int>(place));
+        place += count;
+      }
+      bytes.resize(place);
+    }
   };
+
+  /// What MPI may still read or write after a rank was lost.
+  struct Buffers {
+    std::vector<std::int64_t> own_sizes;
+    std::vector<std::int64_t> sizes;
+    Layout sent;
+    Layout received;
+  };
+
+  /// The sizes in bytes that each rank says, in one list.
+  std::vector<std::size_t> gather_sizes(const std::vector<std::int64_t>& own,
+                                        std::chrono::milliseconds patience) {
+    buffers_ = std::make_unique<Buffers>();
+    Buffers& buffers = *buffers_;
+    buffers.own_sizes = own;
+    buffers.sizes.resize(own.size() * static_cast<std::size_t>(world_));
+    const int count = static_cast<int>(own.size());
+    complete(patience, [&](MPI_Request& request) {
+      return MPI_Iallgather(buffers.own_sizes.data(), count, MPI_INT64_T, buffers.sizes.data(),
+                            count, MPI_INT64_T, MPI_COMM_WORLD, &request);
+    });
+    return {buffers.sizes.begin(), buffers.sizes.end()};
+  }
 
   std::vector<std::string> gather_bytes(std::string_view bytes,
                                         std::chrono::milliseconds patience) {
-    const auto world = static_cast<std::size_t>(world_);
-    buffers_ = std::make_unique<Buffers>();
-    buffers_->own_size = static_cast<std::int64_t>(bytes.size());
-    buffers_->sizes.resize(world);
-    complete(patience, [&](MPI_Request& request) {
-      return MPI_Iallgather(&buffers_->own_size, 1, MPI_INT64_T, buffers_->sizes.data(), 1,
-                            MPI_INT64_T, MPI_COMM_WORLD, &request);
-    });
-    std::vector<std::string> all(world);
-    for (std::size_t rank = 0; rank < world; ++rank) {
-      all[rank].reserve(static_cast<std::size_t>(buffers_->sizes[rank]));
-    }
-    const auto longest =
-        static_cast<std::size_t>(*std::max_element(buffers_->sizes.begin(), buffers_->sizes.end()));
-    const std::size_t piece = most_at_once / world;
-    for (std::size_t from = 0; from < longest; from += piece) {
-      gather_piece(from, piece, bytes, patience, all);
+    const std::vector<std::size_t> sizes =
+        gather_sizes({static_cast<std::int64_t>(bytes.size())}, patience);
+    Layout& sent = buffers_->sent;
+    Layout& received = buffers_->received;
+    const std::size_t piece = most_at_once / sizes.size();
+    std::vector<std::string> all(sizes.size());
+    for (std::size_t from = 0; from < *std::ranges::max_element(sizes); from += piece) {
+      sent.bytes = bytes.substr(std::min(from, bytes.size()), piece);
+      received.resize(sizes, from, piece);
+      complete(patience, [&](MPI_Request& request) {
+        return MPI_Iallgatherv(sent.bytes.data(), static_cast<int>(sent.bytes.size()), MPI_BYTE,
+                               received.bytes.data(), received.counts.data(),
+                               received.places.data(), MPI_BYTE, MPI_COMM_WORLD, &request);
+      });
+      append_received(all);
     }
     return all;
   }
 
-  /// The bytes from `from` on, at most `piece` of each rank.
-  void gather_piece(std::size_t from, std::size_t piece, std::string_view bytes,
-                    std::chrono::milliseconds patience, std::vector<std::string>& all) {
-    Buffers& buffers = *buffers_;
-    buffers.counts.clear();
-    buffers.places.clear();
-    std::size_t place = 0;
-    for (const std::int64_t size : buffers.sizes) {
-      const std::size_t left = static_cast<std::size_t>(size) -
-                               std::min<std::size_t>(static_cast<std::size_t>(size), from);
-      buffers.counts.push_back(static_cast<int>(std::min(left, piece)));
-      buffers.places.push_back(static_cast<int>(place));
-      place += std::min(left, piece);
+  std::vector<std::string> scatter_bytes(const std::vector<std::string>& for_each,
+                                         std::chrono::milliseconds patience) {
+    std::vector<std::int64_t> own;
+    for (const std::string& bytes : for_each)
+      own.push_back(static_cast<std::int64_t>(bytes.size()));
+    const std::vector<std::size_t> sizes = gather_sizes(own, patience);
+    const auto world = static_cast<std::size_t>(world_);
+    std::vector<std::size_t> from_each;
+    for (std::size_t rank = 0; rank < world; ++rank) {
+      from_each.push_back(sizes[rank * world + static_cast<std::size_t>(rank_)]);
     }
-    buffers.received.resize(place);
-    buffers.sent = bytes.substr(std::min(from, bytes.size()), piece);
-    complete(patience, [&](MPI_Request& request) {
-      return MPI_Iallgatherv(buffers.sent.data(), static_cast<int>(buffers.sent.size()), MPI_BYTE,
-                             buffers.received.data(), buffers.counts.data(), buffers.places.data(),
-                             MPI_BYTE, MPI_COMM_WORLD, &request);
-    });
+    Layout& sent = buffers_->sent;
+    Layout& received = buffers_->received;
+    const std::size_t piece = most_at_once / world;
+    std::vector<std::string> all(world);
+    for (std::size_t from = 0; from < *std::ranges::max_element(sizes); from += piece) {
+      sent.resize({own.begin(), own.end()}, from, piece);
+      sent.bytes.clear();
+      for (const std::string& bytes : for_each) {
+        sent.bytes.append(std::string_view(bytes).substr(std::min(from, bytes.size()), piece));
+      }
+      received.resize(from_each, from, piece);
+      complete(patience, [&](MPI_Request& request) {
+        return MPI_Ialltoallv(sent.bytes.data(), sent.counts.data(), sent.places.data(), MPI_BYTE,
+                              received.bytes.data(), received.counts.data(), received.places.data(),
+                              MPI_BYTE, MPI_COMM_WORLD, &request);
+      });
+      append_received(all);
+    }
+    return all;
+  }
+
+  void append_received(std::vector<std::string>& all) const {
+    const Layout& received = buffers_->received;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      all[rank].append(buffers.received, static_cast<std::size_t>(buffers.places[rank]),
-                       static_cast<std::size_t>(buffers.counts[rank]));
+      all[rank].append(received.bytes, static_cast<std::size_t>(received.places[rank]),
+                       static_cast<std::size_t>(received.counts[rank]));
     }
   }
 

@@ -31,12 +31,24 @@ Ranks::~Ranks() = default;
 
 std::vector<std::string> Ranks::all_gather(const std::string& what, std::string_view bytes,
                                            Patience patience) {
+  return exchanged(what, patience, [&](auto time) { return exchange(bytes, time); });
+}
+
+std::vector<std::string> Ranks::all_to_all(const std::string& what,
+                                           const std::vector<std::string>& for_each) {
+  return exchanged(what, Patience::step, [&](auto time) { return exchange_each(for_each, time); });
+}
+
+template <class Exchange>
+Ranks::Bytes Ranks::exchanged(const std::string& what, Patience patience,
+                              const Exchange& exchange) {
   const auto from = std::chrono::steady_clock::now();
   try {
-    std::vector<std::string> all = gather(what, bytes, time_of(patience));
+    agree(what, time_of(patience));
+    Bytes all = exchange(time_of(patience));
     if (patience == Patience::step) {
       for (const std::string& one : all) exchanged_.bytes += one.size();
-      exchanged_.bytes -= bytes.size();
+      exchanged_.bytes -= all.at(static_cast<std::size_t>(rank())).size();
       exchanged_.seconds +=
           std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
     }
@@ -47,8 +59,7 @@ std::vector<std::string> Ranks::all_gather(const std::string& what, std::string_
   }
 }
 
-std::vector<std::string> Ranks::gather(const std::string& what, std::string_view bytes,
-                                       std::chrono::milliseconds patience) {
+void Ranks::agree(const std::string& what, std::chrono::milliseconds patience) {
   if (parted_) throw Error("the ranks have parted", Fault::internal);
   const std::string here = "exchange " + std::to_string(++calls_) + ", " + what;
   const std::vector<std::string> words = exchange((asked_ ? stopping : going_on) + here, patience);
@@ -73,7 +84,6 @@ std::vector<std::string> Ranks::gather(const std::string& what, std::string_view
                     "; all ranks need the same files, and processors of one type",
                 Fault::data);
   }
-  return exchange(bytes, patience);
 }
 
 bool Ranks::fail(const Error& error) noexcept {

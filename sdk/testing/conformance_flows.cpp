@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "conformance_trial.hpp"
 #include "seam/network.hpp"
+#include "thread_ranks.hpp"
 
 namespace seam::testing::checks {
 namespace {
@@ -89,6 +91,7 @@ Result labelled(const Candidate& candidate, const std::vector<std::string_view>&
 struct InLanes {
   Result result;
   std::vector<Archive> archives;
+  std::string problem;  ///< an exception, if a rank has thrown one
 };
 
 std::int64_t rows_of(const Packet& packet) {
@@ -100,9 +103,9 @@ std::int64_t rows_of(const Packet& packet) {
 }
 
 /// Nothing if the stage cannot compute in lanes.
-std::optional<InLanes> in_lanes(const Candidate& candidate, LaneMemory memory) {
+std::optional<InLanes> in_lanes(const Candidate& candidate, const Lanes& how) {
   Trial trial(candidate, true);
-  trial->lanes({2, memory});
+  trial->lanes(how);
   try {
     trial->open();
   } catch (const Error& error) {
@@ -113,7 +116,7 @@ std::optional<InLanes> in_lanes(const Candidate& candidate, LaneMemory memory) {
   std::vector<Packet> packets = trial.packets();
   std::ranges::stable_sort(packets, {}, rows_of);
   trial->push_all(std::move(packets), 1);
-  InLanes lanes{take(*trial), {}};
+  InLanes lanes{take(*trial), {}, {}};
   // Before the end of the flow, which restores buffers that a gradient may need.
   lanes.archives.push_back(candidate.weights(trial->runner().stage(), lanes.result.outputs));
   trial->finish();
@@ -121,20 +124,50 @@ std::optional<InLanes> in_lanes(const Candidate& candidate, LaneMemory memory) {
   return lanes;
 }
 
-/// Returns how a network depends on LaneMemory, or nullopt.
-std::optional<std::string> difference_by_lane_memory(const Candidate& candidate) {
-  const auto keep = in_lanes(candidate, LaneMemory::keep);
-  if (!keep) return std::nullopt;
-  for (const std::string& line : keep->result.rest) {
-    if (line.starts_with("an error: ")) return line;
-  }
-  const auto recompute = in_lanes(candidate, LaneMemory::recompute);
-  if (const auto found = difference(keep->result, recompute->result)) return found;
-  for (std::size_t at = 0; at < keep->archives.size(); ++at) {
-    std::string found = first_difference(keep->archives[at], recompute->archives.at(at));
+/// By rank, of two ranks with a lane each.
+std::vector<InLanes> in_lanes_of_two_ranks(const Candidate& candidate) {
+  constexpr int world = 2;
+  std::vector<InLanes> all(world);
+  ThreadRanks(world).run([&](Ranks& rank) {
+    InLanes& own = all[static_cast<std::size_t>(rank.rank())];
+    try {
+      own = in_lanes(candidate, {world, LaneMemory::keep, &rank}).value();
+    } catch (const std::exception& error) {
+      own.problem = error.what();
+    }
+  });
+  return all;
+}
+
+/// Returns a description of the first difference, or nullopt.
+std::optional<std::string> difference(const InLanes& a, const InLanes& b) {
+  if (!b.problem.empty()) return b.problem;
+  if (auto found = difference(a.result, b.result)) return found;
+  for (std::size_t at = 0; at < a.archives.size(); ++at) {
+    std::string found = first_difference(a.archives[at], b.archives.at(at));
     if (!found.empty()) return found;
   }
   return std::nullopt;
+}
+
+/// How the results of a network in lanes depend on LaneMemory and on ranks.
+void add_differences_of_lanes(const Candidate& candidate, Findings& findings) {
+  const auto keep = in_lanes(candidate, {2, LaneMemory::keep});
+  if (!keep) return;
+  for (const std::string& line : keep->result.rest) {
+    if (line.starts_with("an error: ")) return findings.push_back("in two lanes: " + line);
+  }
+  const auto recompute = in_lanes(candidate, {2, LaneMemory::recompute});
+  if (const auto found = difference(*keep, *recompute)) {
+    findings.push_back("lanes that are computed again for the gradient: " + *found);
+  }
+  for (std::size_t rank = 0; const InLanes& own : in_lanes_of_two_ranks(candidate)) {
+    if (const auto found = difference(*keep, own)) {
+      findings.push_back("lanes shared out to two ranks, rank " + std::to_string(rank) + ": " +
+                         *found);
+    }
+    ++rank;
+  }
 }
 
 }  // namespace
@@ -214,9 +247,7 @@ Findings gives_the_same_bytes(const Candidate& candidate) {
     if (!network || !trial.training() || !candidate.weights) return;
     // On a GPU, the two may round differently, as the gradient of a bias of model.capsnet does.
     if (candidate.device != "cpu") return;
-    if (const auto found = difference_by_lane_memory(candidate)) {
-      findings.push_back("lanes that are computed again for the gradient: " + *found);
-    }
+    add_differences_of_lanes(candidate, findings);
   });
 }
 

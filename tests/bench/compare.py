@@ -238,8 +238,9 @@ def step_costs(run):
 
 
 def speed_of_ranks(step, network, received, machines, gigabits):
-    """How many times as fast a step is on this many machines, if nothing else delays them."""
-    transfer = (machines - 1) * received * 2**20 * 8 / (gigabits * 1e9)
+    """How many times as fast a step is on this many machines, if nothing else delays them. `received`: MiB per step by one of two
+    ranks, of which a rank of many receives up to twice as much."""
+    transfer = 2 * (machines - 1) / machines * received * 2**20 * 8 / (gigabits * 1e9)
     return step / (step * (1 - network) + step * network / machines + transfer)
 
 

@@ -30,6 +30,10 @@ class EchoRanks final : public Ranks {
     all[rank_ == 0 ? 1 : 0] = other(std::string(bytes));
     return all;
   }
+  std::vector<std::string> exchange_each(const std::vector<std::string>& for_each,
+                                         std::chrono::milliseconds patience) override {
+    return exchange(for_each.at(static_cast<std::size_t>(rank_)), patience);
+  }
 
  private:
   int rank_;

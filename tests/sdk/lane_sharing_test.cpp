@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/sdk/thread_ranks.hpp"
+#include "sdk/testing/thread_ranks.hpp"
 
 namespace seam::lane_sharing_test {
 
@@ -243,6 +243,32 @@ TEST(SharedTree, AddsAsTheTreeDoes) {
       EXPECT_TRUE(torch::equal(sum[0], expected[0])) << count << " by " << world;
       EXPECT_EQ(sum[1].defined(), count > 2);
     }
+  }
+}
+
+TEST(LaneSharing, EachRankReceivesAboutTwiceTheBytesOfASum) {
+  const Tensor like = torch::zeros({50, 4, 3, 3}).contiguous(torch::MemoryFormat::ChannelsLast);
+  const auto term = [&](std::size_t lane) {
+    const auto seed = static_cast<float>(lane + 1);
+    const Tensor values = at::empty_like(like);
+    values.copy_((torch::arange(like.numel()) * seed).sin().view(like.sizes()));
+    return Tensors{values, lane == 5 ? torch::ones({7}) : Tensor(), Tensor()};
+  };
+  constexpr std::size_t lanes = 8;
+  const Tensors expected = tree_sum(lanes, term);
+  for (const int world : {2, 3, 8}) {
+    ThreadRanks ranks(world);
+    ranks.run([&](Ranks& own) {
+      const detail::LaneSharing sharing(lanes, &own);
+      const Tensors sums = sharing.sum_in_pieces("gradients", sharing.own_sums(term),
+                                                 {like, torch::zeros({7}), torch::zeros({2})});
+      EXPECT_TRUE(torch::equal(sums.at(0), expected[0]));
+      EXPECT_EQ(sums[0].strides(), like.strides());
+      EXPECT_TRUE(torch::equal(sums.at(1), expected[1]));
+      EXPECT_FALSE(sums.at(2).defined());
+      // Three ranks have five parts of the tree, not three.
+      EXPECT_LT(own.exchanged().bytes, (world == 3 ? 2.7 : 2.0) * 4.0 * like.numel() + 3000);
+    });
   }
 }
 

@@ -32,9 +32,11 @@ using detail::lanes_of;
 using detail::Tensors;
 using detail::tree_sum;
 using seam::testing::Harness;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 inline constexpr Field<Tensor> scores{"scores", "f32[N,3]"};
 inline constexpr Field<Tensor> longest{"longest", "i64[N]"};
@@ -705,29 +707,41 @@ TEST(Lanes, AFieldThatDoesNotHaveOneRowPerLaneIsRefused) {
                  "its field 'categories' is provided and is not a tensor");
 }
 
-TEST(Lanes, TheConformanceSuiteFindsANetworkThatDependsOnItsCalls) {
-  const auto findings = [](bool depends) {
-    testing::Candidate candidate;
-    candidate.name = "test.scripted";
-    candidate.make = [depends] {
-      auto stage = std::make_unique<ScriptedStage>();
-      if (depends) {
-        stage->before_net = [&stage = *stage](Packet& /*packet*/, Context& /*context*/) {
-          stage.factor = 1 + 0.1 * stage.calls;
-        };
-      }
-      return stage;
+testing::Findings findings_of_conformance(
+    const std::function<void(ScriptedStage&, const Packet&)>& before_net) {
+  testing::Candidate candidate;
+  candidate.name = "test.scripted";
+  candidate.make = [before_net] {
+    auto stage = std::make_unique<ScriptedStage>();
+    stage->before_net = [before_net, &stage = *stage](Packet& rows, Context& /*context*/) {
+      before_net(stage, rows);
     };
-    candidate.example.packets = [](Harness& /*harness*/) { return std::vector{vectors()}; };
-    candidate.example.training = true;
-    candidate.weights = &testing::weights_and_gradients;
-    const auto checks = testing::conformance_checks();
-    const auto check = std::ranges::find(checks, "GivesTheSameBytes", &testing::Check::name);
-    return check->run(candidate);
+    return stage;
   };
-  EXPECT_THAT(findings(false), IsEmpty());
-  EXPECT_THAT(findings(true),
-              ElementsAre("lanes that are computed again for the gradient: 'bias' differs"));
+  candidate.example.packets = [](Harness& /*harness*/) { return std::vector{vectors()}; };
+  candidate.example.training = true;
+  candidate.weights = &testing::weights_and_gradients;
+  const auto checks = testing::conformance_checks();
+  const auto check = std::ranges::find(checks, "GivesTheSameBytes", &testing::Check::name);
+  return check->run(candidate);
+}
+
+TEST(Lanes, TheConformanceSuiteFindsANetworkThatDependsOnItsCalls) {
+  EXPECT_THAT(findings_of_conformance([](ScriptedStage& /*stage*/, const Packet& /*rows*/) {}),
+              IsEmpty());
+  EXPECT_THAT(findings_of_conformance([](ScriptedStage& stage, const Packet& /*rows*/) {
+                stage.factor = 1 + 0.1 * stage.calls;
+              }),
+              Contains("lanes that are computed again for the gradient: 'bias' differs"));
+}
+
+TEST(Lanes, TheConformanceSuiteFindsANetworkThatDependsOnTheLaneBefore) {
+  const auto findings = findings_of_conformance([](ScriptedStage& stage, const Packet& rows) {
+    const bool first_lane = rows.get(field::embedding)[0][0].item<float>() == 0;
+    stage.factor = first_lane ? 2 : stage.factor + 1;
+  });
+  EXPECT_THAT(findings, ElementsAre(StartsWith("lanes shared out to two ranks, rank 0: "),
+                                    StartsWith("lanes shared out to two ranks, rank 1: ")));
 }
 
 /// The stages' nodes, and the outermost nodes that ran.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/sdk/thread_ranks.hpp"
+#include "sdk/testing/thread_ranks.hpp"
 
 namespace seam::ranks_test {
 
@@ -78,6 +78,19 @@ TEST(Ranks, AFailureReachesTheOthersInTheirNextExchange) {
   });
 }
 
+TEST(Ranks, EachHasDifferentBytesForTheOthers) {
+  ThreadRanks ranks(3);
+  ranks.run([](Ranks& own) {
+    const std::string from = std::to_string(own.rank()) + " to ";
+    const std::string to = " to " + std::to_string(own.rank());
+    EXPECT_THAT(own.all_to_all("letters", {from + "0", from + "1", from + "2"}),
+                ElementsAre("0" + to, "1" + to, "2" + to));
+    EXPECT_EQ(own.exchanged().bytes, 12U);
+    EXPECT_REFUSED((void)own.all_to_all(own.rank() == 1 ? "pears" : "apples", {"", "", ""}),
+                   Fault::data, "rank 1 is at exchange 2, pears");
+  });
+}
+
 TEST(Ranks, AllMayFailAtOnce) {
   ThreadRanks ranks(2);
   ranks.run([](Ranks& own) { EXPECT_TRUE(own.fail(Error("no such file"))); });
@@ -94,6 +107,10 @@ class Alone final : public Ranks {
   std::vector<std::string> exchange(std::string_view /*bytes*/,
                                     std::chrono::milliseconds /*patience*/) override {
     throw Error("not all ranks are there");
+  }
+  std::vector<std::string> exchange_each(const std::vector<std::string>& /*for_each*/,
+                                         std::chrono::milliseconds patience) override {
+    return exchange({}, patience);
   }
 };
 

@@ -99,7 +99,8 @@ struct Check {
 ///     EndsOnce                nothing of a flow is left over for the next one, except the state
 ///                             that save() writes
 ///     GivesTheSameBytes       in a second run and for any number of threads; comparable fields. A
-///                             network that can compute in lanes, also with each LaneMemory
+///                             network that can compute in lanes, also in two with each
+///                             LaneMemory, and in two that two ranks share out
 ///     KeepsItsState           load() restores what save() writes, and the results are the same
 ///     OwnsUpToLabels          a transform that does not need categories or items gives the same
 ///                             results with different ones in evaluation, whatever the example

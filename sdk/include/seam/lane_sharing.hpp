@@ -2,8 +2,8 @@
 /// How ranks share out the lanes of a batch (<seam/lanes.hpp>) and give the bytes of one process:
 ///
 ///     ((0 + 1) + (2 + 3)) + (4 + 5)      6 lanes, added in this tree by one process
-///     (0 + 1)   2    3     (4 + 5)       two ranks with three lanes each add these parts and
-///                                        exchange them, and each adds them in the same tree
+///     (0 + 1)   2    3     (4 + 5)       two ranks with three lanes each add these parts, and
+///                                        exchange them to be added in the same tree
 #pragma once
 
 #include <torch/types.h>
@@ -120,36 +120,74 @@ class LaneSharing {
     }
     return sums;
   }
-  /// Of all lanes.
+  /// Of all lanes, if this rank has the sums of all parts.
   [[nodiscard]] Tensors sum(std::vector<Tensors> of_parts) const {
     return tree_.sum(std::move(of_parts));
   }
-
-  /// This rank's lists of tensors.
-  void write_own(ByteWriter& bytes, const std::vector<Tensors>& of_lanes,
-                 const std::vector<Tensors>& sums) const {
-    const auto write = [&](const Tensors& list) {
-      for (const Tensor& tensor : list) bytes.tensor(tensor);
-    };
-    for (std::size_t lane = 0; lane < lanes_; ++lane) {
-      if (tree_.rank_of(lane) == rank_) write(of_lanes[lane]);
+  /// Of all lanes, from own_sums(). Each rank adds a piece of every tensor, so that it receives
+  /// about twice the bytes of the sum, however many ranks there are. All terms are laid out in
+  /// memory like `like`.
+  [[nodiscard]] Tensors sum_in_pieces(const std::string& what, std::vector<Tensors> own_sums,
+                                      const Tensors& like) const {
+    if (ranks_ == nullptr) return tree_.sum(std::move(own_sums));
+    const torch::NoGradGuard no_gradient;
+    const auto world = static_cast<std::size_t>(ranks_->world());
+    std::vector<std::string> for_each;
+    for (std::size_t rank = 0; rank < world; ++rank) {
+      ByteWriter bytes;
+      std::vector<Tensors> pieces(own_sums.size());
+      for (std::size_t part = 0; part < own_sums.size(); ++part) {
+        for (const Tensor& sum : own_sums[part]) {
+          pieces[part].push_back(piece_of(sum, rank, world));
+        }
+      }
+      write_sums(bytes, pieces);
+      for_each.push_back(bytes.bytes());
     }
-    for (std::size_t at = 0; at < sums.size(); ++at) {
-      if (tree_.parts()[at].rank == rank_) write(sums[at]);
+    const std::vector<std::string> pieces = ranks_->all_to_all("pieces of the " + what, for_each);
+    std::vector<Tensors> of_parts(own_sums.size());
+    for (std::size_t rank = 0; rank < world; ++rank) {
+      ByteReader reader(pieces[rank]);
+      read_sums(reader, rank, torch::kCPU, of_parts, like.size());
+    }
+    ByteWriter own;
+    write(own, tree_.sum(std::move(of_parts)));
+    const std::vector<std::string> all = ranks_->all_gather("sums of the " + what, own.bytes());
+    Tensors sums(like.size());
+    for (std::size_t rank = 0; rank < world; ++rank) {
+      ByteReader reader(all[rank]);
+      for (std::size_t at = 0; at < like.size(); ++at) {
+        const Tensor piece = reader.tensor(torch::kCPU);
+        if (!piece.defined()) continue;
+        if (!sums[at].defined()) sums[at] = at::empty_like(like[at]);
+        piece_of(sums[at], rank, world).copy_(piece);
+      }
+    }
+    return sums;
+  }
+
+  /// The lists of this rank's lanes, or its sums.
+  void write_lanes(ByteWriter& bytes, const std::vector<Tensors>& of_lanes) const {
+    for (std::size_t lane = 0; lane < lanes_; ++lane) {
+      if (tree_.rank_of(lane) == rank_) write(bytes, of_lanes[lane]);
     }
   }
-  /// What another rank wrote in write_own(): lists with N tensors each.
-  void read(ByteReader& bytes, std::size_t rank, const torch::Device& device,
-            std::vector<Tensors>& of_lanes, std::size_t in_lane, std::vector<Tensors>& sums,
-            std::size_t in_sum) const {
-    const auto read_list = [&](Tensors& list, std::size_t count) {
-      while (list.size() < count) list.push_back(bytes.tensor(device));
-    };
-    for (std::size_t lane = 0; lane < lanes_; ++lane) {
-      if (tree_.rank_of(lane) == rank) read_list(of_lanes[lane], in_lane);
+  void write_sums(ByteWriter& bytes, const std::vector<Tensors>& sums) const {
+    for (std::size_t part = 0; part < sums.size(); ++part) {
+      if (tree_.parts()[part].rank == rank_) write(bytes, sums[part]);
     }
-    for (std::size_t at = 0; at < sums.size(); ++at) {
-      if (tree_.parts()[at].rank == rank) read_list(sums[at], in_sum);
+  }
+  /// What another rank wrote: lists with `count` tensors each.
+  void read_lanes(ByteReader& bytes, std::size_t rank, const torch::Device& device,
+                  std::vector<Tensors>& of_lanes, std::size_t count) const {
+    for (std::size_t lane = 0; lane < lanes_; ++lane) {
+      if (tree_.rank_of(lane) == rank) of_lanes[lane] = read(bytes, device, count);
+    }
+  }
+  void read_sums(ByteReader& bytes, std::size_t rank, const torch::Device& device,
+                 std::vector<Tensors>& sums, std::size_t count) const {
+    for (std::size_t part = 0; part < sums.size(); ++part) {
+      if (tree_.parts()[part].rank == rank) sums[part] = read(bytes, device, count);
     }
   }
 
@@ -198,6 +236,25 @@ class LaneSharing {
   }
 
  private:
+  static void write(ByteWriter& bytes, const Tensors& list) {
+    for (const Tensor& tensor : list) bytes.tensor(tensor);
+  }
+  [[nodiscard]] static Tensors read(ByteReader& bytes, const torch::Device& device,
+                                    std::size_t count) {
+    Tensors list;
+    while (list.size() < count) list.push_back(bytes.tensor(device));
+    return list;
+  }
+
+  /// The values of a dense tensor that a rank adds, in the order of the memory.
+  [[nodiscard]] static Tensor piece_of(const Tensor& tensor, std::size_t rank, std::size_t world) {
+    if (!tensor.defined()) return {};
+    const auto place = [&](std::size_t of_rank) {
+      return tensor.numel() * static_cast<std::int64_t>(of_rank) / static_cast<std::int64_t>(world);
+    };
+    return tensor.as_strided({tensor.numel()}, {1}).slice(0, place(rank), place(rank + 1));
+  }
+
   /// How a rank's work ended: the first number that it sends.
   static constexpr std::int64_t computed = 0;
   static constexpr std::int64_t dropped = 1;

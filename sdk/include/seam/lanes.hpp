@@ -32,67 +32,11 @@
 
 #include "seam/declaration.hpp"
 #include "seam/lane_bytes.hpp"
+#include "seam/lane_rows.hpp"
 #include "seam/lane_sharing.hpp"
 #include "seam/tensor.hpp"
 
 namespace seam::detail {
-
-/// Some rows of a batch.
-struct LaneRows {
-  std::int64_t first = 0;
-  std::int64_t count = 0;
-};
-
-/// At most `lanes` lanes of at least `fewest` rows, 2 or more: as even as possible, the larger ones
-/// first. Neighbouring rows of a group in which they have roles, such as a triplet, stay together.
-[[nodiscard]] inline std::vector<LaneRows> lanes_of(const Packet& packet, std::int64_t rows,
-                                                    std::int64_t lanes, std::int64_t fewest) {
-  const bool grouped = packet.has(field::groups) && packet.has(field::roles);
-  const auto in_group_before = [&](std::int64_t row) {
-    if (!grouped) return false;
-    const auto at = static_cast<std::size_t>(row);
-    const std::vector<std::int64_t>& groups = packet.get(field::groups);
-    return groups[at] >= 0 && groups[at] == groups[at - 1] &&
-           packet.get(field::roles)[at] != Role::single;
-  };
-  lanes = std::min(lanes, rows / fewest);
-  std::vector<LaneRows> result;
-  std::int64_t first = 0;
-  for (std::int64_t lane = 1; lane <= lanes; ++lane) {
-    std::int64_t end = lane * (rows / lanes) + std::min(lane, rows % lanes);
-    if (end <= first) continue;
-    while (end < rows && (in_group_before(end) || end - first == 1 || rows - end == 1)) ++end;
-    result.push_back({first, end - first});
-    first = end;
-  }
-  return result;
-}
-
-/// The declared fields that a network reads. Throws seam::Error (configuration) if lanes could not
-/// be told apart in a declared field, or not be joined.
-[[nodiscard]] inline std::vector<std::string> fields_read_by_row(const Configured& declared,
-                                                                 const std::string& stage) {
-  std::vector<std::string> read;
-  const auto require = [&](bool fits, const FieldInfo& field, const std::string& problem) {
-    if (fits) return;
-    throw Error("stage '" + stage + "' cannot compute in lanes, because its field '" + field.name +
-                    "' " + problem + "; remove `lanes` from [pipeline]",
-                Fault::configuration);
-  };
-  for (const auto* fields : {&declared.needs, &declared.accepts, &declared.provides}) {
-    for (const FieldInfo& field : *fields) {
-      require(Field<Tensor>{field.name, field.contract}.by_row(), field,
-              "(" + (field.contract.empty() ? "without a contract" : field.contract) +
-                  ") is not declared to have one value per row, as f32[N,E] is");
-      if (fields != &declared.provides) {
-        read.push_back(field.name);
-      } else {
-        require(field.type == type_name<Tensor>(), field, "is provided and is not a tensor");
-      }
-    }
-  }
-  return read;
-}
 
 /// A network as lanes see it.
 struct LaneNetwork {
@@ -181,7 +125,8 @@ class LaneBatch final : public torch::CustomClassHolder {
         bytes.text(provided_[at].name);
         bytes.number(has_gradient[at] ? 1 : 0);
       }
-      sharing_.write_own(bytes, results, sums);
+      sharing_.write_lanes(bytes, results);
+      sharing_.write_sums(bytes, sums);
       for (const Tensor& buffer : network_.buffers) {
         bytes.tensor(buffer.is_floating_point() ? Tensor() : buffer);
       }
@@ -195,7 +140,8 @@ class LaneBatch final : public torch::CustomClassHolder {
         has_gradient[at] = bytes.number() != 0 || has_gradient[at];
       }
       const torch::Device device = device_of(context_);
-      sharing_.read(bytes, rank, device, results, count, sums, 2 * network_.buffers.size());
+      sharing_.read_lanes(bytes, rank, device, results, count);
+      sharing_.read_sums(bytes, rank, device, sums, 2 * network_.buffers.size());
       for (Tensor& integer : integers) {
         const Tensor value = bytes.tensor(device);
         if (rank == sharing_.rank_of_last_lane()) integer = value;
@@ -241,21 +187,23 @@ class LaneBatch final : public torch::CustomClassHolder {
       Tensors found = gradients_in(pass, lanes_[lane], of_results);
       of_inputs[lane].assign(found.begin() + weights, found.end());
       found.resize(network_.weights.size());
+      for (std::size_t at = 0; at < found.size(); ++at) {
+        found[at] = laid_out_like(network_.weights[at], found[at]);
+      }
       return found;
     };
     const auto compute_own = [&] {
       sums = sharing_.own_sums(compute_lane);
       set_buffers(buffers_after);
     };
-    const auto write = [&](ByteWriter& bytes) { sharing_.write_own(bytes, of_inputs, sums); };
+    const auto write = [&](ByteWriter& bytes) { sharing_.write_lanes(bytes, of_inputs); };
     const auto read = [&](ByteReader& bytes, std::size_t rank) {
-      sharing_.read(bytes, rank, device_of(context_), of_inputs, inputs, sums,
-                    network_.weights.size());
+      sharing_.read_lanes(bytes, rank, device_of(context_), of_inputs, inputs);
     };
-    sharing_.share("backward pass of " + batch_text(of_results), context_, compute_own, write,
-                   read);
+    const std::string what = "backward pass of " + batch_text(of_results);
+    sharing_.share(what, context_, compute_own, write, read);
     seed_generator();
-    Tensors all = sharing_.sum(std::move(sums));
+    Tensors all = sharing_.sum_in_pieces(what, std::move(sums), network_.weights);
     for (std::size_t input = 0; input < inputs; ++input) {
       Tensors of_lanes;
       for (const Tensors& of_lane : of_inputs) of_lanes.push_back(of_lane[input]);
@@ -391,6 +339,15 @@ class LaneBatch final : public torch::CustomClassHolder {
     if (results.empty()) return Tensors(pass.ends.size());
     return torch::autograd::grad(results, pass.ends, known, /*retain_graph=*/false,
                                  /*create_graph=*/false, /*allow_unused=*/true);
+  }
+
+  /// The same values, with the strides of a dense tensor like `weight`: the optimizer gets them so
+  /// in any case.
+  [[nodiscard]] static Tensor laid_out_like(const Tensor& weight, const Tensor& gradient) {
+    if (!gradient.defined()) return {};
+    const bool same =
+        weight.is_non_overlapping_and_dense() && weight.strides() == gradient.strides();
+    return same ? gradient : at::empty_like(weight).copy_(gradient);
   }
 
   /// The gradient of an input from those of its lanes; undefined if all of them are, because the

@@ -5,6 +5,8 @@
 ///     rank 0:  what, bytes ─┐
 ///     rank 1:  what, bytes ─┼─► do all say the same? ─► the bytes of all ranks, on each of them
 ///     rank 2:  what, bytes ─┘                └──► an error that names the rank, on each of them
+///
+/// With all_to_all(), a rank has different bytes for each of the others.
 #pragma once
 
 #include <atomic>
@@ -53,6 +55,11 @@ class SEAM_EXPORT Ranks {
   [[nodiscard]] std::vector<std::string> all_gather(const std::string& what, std::string_view bytes,
                                                     Patience patience = Patience::step);
 
+  /// The bytes that each rank has for this one, in their order; `for_each` are those that this one
+  /// has for each of them. Otherwise like all_gather().
+  [[nodiscard]] std::vector<std::string> all_to_all(const std::string& what,
+                                                    const std::vector<std::string>& for_each);
+
   /// Tells the other ranks that this one fails, so that their next exchange does. Returns whether
   /// all of them know: if not, they are busy, and the caller ends the job by abort(). Nothing to do
   /// for a rank whose last exchange has failed.
@@ -79,9 +86,19 @@ class SEAM_EXPORT Ranks {
   [[nodiscard]] virtual std::vector<std::string> exchange(std::string_view bytes,
                                                           std::chrono::milliseconds patience) = 0;
 
+  /// The same for all_to_all().
+  [[nodiscard]] virtual std::vector<std::string> exchange_each(
+      const std::vector<std::string>& for_each, std::chrono::milliseconds patience) = 0;
+
  private:
-  [[nodiscard]] std::vector<std::string> gather(const std::string& what, std::string_view bytes,
-                                                std::chrono::milliseconds patience);
+  using Bytes = std::vector<std::string>;
+
+  /// What `exchange` returns, once all ranks have said the same.
+  template <class Exchange>
+  [[nodiscard]] Bytes exchanged(const std::string& what, Patience patience,
+                                const Exchange& exchange);
+  /// Throws unless all ranks say the same.
+  void agree(const std::string& what, std::chrono::milliseconds patience);
 
   Exchanged exchanged_;
   std::uint64_t calls_ = 0;

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <seam/refusal_testing.hpp>
 
-#include "tests/sdk/thread_ranks.hpp"
+#include "sdk/testing/thread_ranks.hpp"
 
 namespace seam::host::agreement_test {
 
