@@ -143,7 +143,7 @@ void add_run(CommandParser& parser, RunArguments& run) {
       ->needs(file);
   value(verb, "--shard", run.shard, "I/N",
         "process only the I-th of N parts of the images, from 0/N to N-1/N, in the folder "
-        "part-I-of-N of --run-dir; auto: as a Slurm array or a Kubernetes Job specifies")
+        "part-0000I-of-0000N of --run-dir; auto: as a Slurm array or a Kubernetes Job specifies")
       ->needs(verb.get_option("--run-dir"))
       ->needs(file);
   CLI::Option* headspace =
@@ -234,7 +234,8 @@ void add_sweep(CommandParser& parser, SweepArguments& sweep) {
         "folder of the sweep; default: runs/NAME-sweep-DATE-TIME-N");
   value(verb, "--shard", sweep.shard, "I/N",
         "run only the combinations whose position, counted from 0, modulo N is I, in the folder "
-        "part-I-of-N of --sweep-dir, or continue them; auto: as a Slurm array or a Kubernetes Job "
+        "part-0000I-of-0000N of --sweep-dir, or continue them; auto: as a Slurm array or a "
+        "Kubernetes Job "
         "specifies")
       ->needs(verb.get_option("--sweep-dir"));
   CLI::Option* dry_run =

@@ -90,7 +90,7 @@ class Stopwatch final : public CallListener {
   }
 
  private:
-  static constexpr std::size_t least_steps = 4;
+  static constexpr std::size_t least_steps = 5;
 
   [[nodiscard]] bool is_time_up() const {
     const std::lock_guard lock(mutex_);
