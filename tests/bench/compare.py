@@ -237,11 +237,13 @@ def step_costs(run):
             "exchange": seconds / steps, "received": received / steps}
 
 
-def speed_of_ranks(step, network, received, machines, gigabits):
-    """How many times as fast a step is on this many machines, if nothing else delays them. `received`: MiB per step by one of two
-    ranks, of which a rank of many receives up to twice as much."""
+def speed_of_ranks(seconds, rows, network, received, machines, gigabits):
+    """How many times as many images per second this many machines train, if each computes a lane of `rows` rows of a batch and
+    nothing else delays them. `seconds`: per image in one process, of which the networks need the share `network`. `received`:
+    MiB per step by one of two ranks, of which a rank of many receives up to twice as much."""
+    whole = machines * rows * seconds
     transfer = 2 * (machines - 1) / machines * received * 2**20 * 8 / (gigabits * 1e9)
-    return step / (step * (1 - network) + step * network / machines + transfer)
+    return whole / (whole * (1 - network) + rows * seconds * network + transfer)
 
 
 def bench_lanes(build, turns, folder):
@@ -270,8 +272,10 @@ def bench_lanes(build, turns, folder):
         lines.append(f"ranks {name} ratio={ranks[speed] / lanes[speed]:.2f} seam_{speed}={ranks[speed]:.1f} "
                      f"process_{speed}={lanes[speed]:.1f} exchange_share={ranks['exchange'] / ranks['step']:.3f} "
                      f"received_mib={ranks['received']:.1f} network_share={lanes['network']:.2f}")
-        lines += (f"estimate {name} machines={machines} gigabits={gigabits} "
-                  f"times={speed_of_ranks(lanes['step'], lanes['network'], ranks['received'], machines, gigabits):.1f}"
+        seconds = 1 / lanes[speed]
+        rows = lanes["step"] / seconds / 4
+        lines += (f"estimate {name} rows={rows:.0f} machines={machines} gigabits={gigabits} "
+                  f"times={speed_of_ranks(seconds, rows, lanes['network'], ranks['received'], machines, gigabits):.1f}"
                   for machines in (8, 64) for gigabits in (10, 25))
     print("\n".join(lines))
 
