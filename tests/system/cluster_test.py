@@ -109,7 +109,7 @@ first, last = map(int, re.search(r"^#SBATCH --array=(\d+)-(\d+)$", script, re.MU
 
 def array_task(number, **variables):
     slurm = {"SLURM_ARRAY_TASK_ID": f"{number}", "SLURM_ARRAY_TASK_MIN": f"{first}", "SLURM_ARRAY_TASK_MAX": f"{last}",
-             "SLURM_ARRAY_TASK_COUNT": f"{last - first + 1}", "SLURM_JOB_ID": f"{700 + number}", "SLURM_CPUS_PER_TASK": "1",
+             "SLURM_ARRAY_TASK_COUNT": f"{last - first + 1}", "SLURM_ARRAY_JOB_ID": "700", "SLURM_CPUS_PER_TASK": "1",
              "OUT": "slurm", "SLURM_MEM_PER_NODE": "4096"}
     return subprocess.Popen(["bash", examples / "embed.sbatch"], cwd=folder, env=ENVIRONMENT | slurm | variables,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -127,7 +127,7 @@ tool("srun", "exit 99")
 job = array_task(3)
 job.communicate()
 judge.check("exit code of a stopped task", job.returncode, 99)
-judge.check("scontrol", (folder / "scontrol.log").read_text(), "requeue 703\n")
+judge.check("scontrol", (folder / "scontrol.log").read_text(), "requeue 700_3\n")
 
 # Kubernetes.
 if yaml:
