@@ -87,7 +87,7 @@ class MpiRanks final : public Ranks {
     }
   }
 
-  /// How the bytes of all ranks, or for all ranks, lie behind each other in one buffer.
+  /// The bytes from all ranks, or for all ranks, in one buffer.
   struct Layout {
     std::vector<int> counts;
     std::vector<int> places;

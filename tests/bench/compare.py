@@ -239,8 +239,8 @@ def step_costs(run):
 
 def speed_of_ranks(seconds, rows, network, received, machines, gigabits):
     """How many times as many images per second this many machines train, if each computes a lane of `rows` rows of a batch and
-    nothing else delays them. `seconds`: per image in one process, of which the networks need the share `network`. `received`:
-    MiB per step by one of two ranks, of which a rank of many receives up to twice as much."""
+    nothing else delays them. `seconds`: per image in one process; the networks need the share `network`. `received`: MiB per
+    step by one of two ranks; a rank of many receives up to twice as much."""
     whole = machines * rows * seconds
     transfer = 2 * (machines - 1) / machines * received * 2**20 * 8 / (gigabits * 1e9)
     return whole / (whole * (1 - network) + rows * seconds * network + transfer)
