@@ -25,6 +25,9 @@
 #include <utility>
 #include <vector>
 
+#include "sdk/tensor/lane_rows.hpp"
+#include "sdk/tensor/lane_sharing.hpp"
+
 namespace seam::lanes_test {
 
 using detail::LaneRows;
