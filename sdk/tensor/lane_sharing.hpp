@@ -7,6 +7,7 @@
 #pragma once
 
 #include <torch/types.h>
+#include <torch/utils.h>
 
 #include <bit>
 #include <cstddef>

@@ -1,5 +1,7 @@
 #include "seam/tensor.hpp"
 
+#include <torch/utils.h>
+
 #include <cstring>
 
 namespace seam {

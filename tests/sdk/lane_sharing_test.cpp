@@ -7,6 +7,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
+#include <torch/utils.h>
 #include <seam/module.hpp>
 #include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
