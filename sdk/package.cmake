@@ -12,6 +12,8 @@ install(TARGETS seam_sdk seam_testing EXPORT SeamTargets LIBRARY DESTINATION "${
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(DIRECTORY include/seam DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT SeamTargets NAMESPACE Seam:: DESTINATION "${package_folder}")
+install(TARGETS seam_network EXPORT SeamTensorTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(EXPORT SeamTensorTargets NAMESPACE Seam:: DESTINATION "${package_folder}")
 set(modules cmake/SeamPlugin.cmake cmake/SeamTensor.cmake cmake/SeamOpenCV.cmake)
 install(FILES ${modules} DESTINATION "${package_folder}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/pipelines" DESTINATION "${CMAKE_INSTALL_DATADIR}/seam"
@@ -39,6 +41,7 @@ install(FILES "${CMAKE_CURRENT_BINARY_DIR}/SeamConfig.cmake"
 # cmake -DCMAKE_PREFIX_PATH=.../build/release.
 set(package_folder "${CMAKE_BINARY_DIR}/lib/cmake/Seam")
 export(EXPORT SeamTargets NAMESPACE Seam:: FILE "${package_folder}/SeamTargets.cmake")
+export(EXPORT SeamTensorTargets NAMESPACE Seam:: FILE "${package_folder}/SeamTensorTargets.cmake")
 set(SEAM_PROGRAM_PATH "${CMAKE_BINARY_DIR}/bin/seam")
 set(SEAM_PLUGIN_PATH "${CMAKE_BINARY_DIR}/lib/seam/plugins")
 configure_package_config_file(cmake/SeamConfig.cmake.in "${package_folder}/SeamConfig.cmake"

@@ -72,7 +72,7 @@ endfunction()
 function(seam_use_libtorch name visibility)
   if(arg_TENSOR)
     target_link_libraries(${name} ${visibility} Seam::tensor)
-    target_precompile_headers(${name} REUSE_FROM seam_tensor_precompiled)
+    target_precompile_headers(${name} REUSE_FROM seam_network)
   endif()
 endfunction()
 

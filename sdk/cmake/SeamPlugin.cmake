@@ -27,8 +27,8 @@ function(seam_add_plugin name)
   target_compile_features(${name} PRIVATE cxx_std_20)
   target_link_libraries(${name} PRIVATE Seam::sdk ${arg_LINK}
     $<$<BOOL:${arg_TENSOR}>:Seam::tensor> $<$<BOOL:${arg_OPENCV}>:Seam::opencv>)
-  if(arg_TENSOR AND TARGET seam_tensor_precompiled)  # in Seam's own tree
-    target_precompile_headers(${name} REUSE_FROM seam_tensor_precompiled)
+  if(arg_TENSOR AND TARGET seam_network)  # in Seam's own tree
+    target_precompile_headers(${name} REUSE_FROM seam_network)
   elseif(arg_TENSOR AND arg_PRECOMPILE)
     target_precompile_headers(${name} PRIVATE <torch/torch.h>)
   endif()

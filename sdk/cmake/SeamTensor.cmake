@@ -1,4 +1,5 @@
-# Defines Seam::tensor: the SDK with LibTorch, for Seam's own build and for plugin authors alike.
+# Defines Seam::tensor, for Seam's own build and for plugin authors alike: the SDK with LibTorch (Seam::libtorch), and the
+# compiled parts of the headers that need it (Seam::network).
 set(CMAKE_MESSAGE_LOG_LEVEL ERROR)  # the wheel's own files warn of a library that they do without
 find_package(Torch REQUIRED)
 unset(CMAKE_MESSAGE_LOG_LEVEL)
@@ -14,18 +15,22 @@ find_package(OpenMP REQUIRED)  # at::parallel_for is an inline function: paralle
 get_property(found DIRECTORY PROPERTY IMPORTED_TARGETS)
 set_target_properties(${found} PROPERTIES IMPORTED_GLOBAL TRUE)
 
-add_library(Seam::tensor INTERFACE IMPORTED GLOBAL)
+add_library(Seam::libtorch INTERFACE IMPORTED GLOBAL)
 # SYSTEM: LibTorch's headers are not ours to keep free of warnings.
-target_include_directories(Seam::tensor SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
-target_compile_definitions(Seam::tensor INTERFACE SEAM_WITH_TENSOR)
+target_include_directories(Seam::libtorch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+target_compile_definitions(Seam::libtorch INTERFACE SEAM_WITH_TENSOR)
 # The compiler's library comes first: the libtorch.so of CUDA wheels exports parts of a std::filesystem that call null.
-target_link_libraries(Seam::tensor INTERFACE Seam::sdk -Wl,--push-state,--no-as-needed,-lstdc++,--pop-state
+target_link_libraries(Seam::libtorch INTERFACE Seam::sdk -Wl,--push-state,--no-as-needed,-lstdc++,--pop-state
   ${TORCH_LIBRARIES})
 # OpenMP's target names its library by path, and LibTorch brings one of the same name in a folder of
 # its own: CMake would warn of that for each program. The compiler's flag does not need a path.
 separate_arguments(openmp_flags NATIVE_COMMAND "${OpenMP_CXX_FLAGS}")
-target_compile_options(Seam::tensor INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${openmp_flags}>")
-target_link_options(Seam::tensor INTERFACE ${openmp_flags})
+target_compile_options(Seam::libtorch INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${openmp_flags}>")
+target_link_options(Seam::libtorch INTERFACE ${openmp_flags})
+
+add_library(Seam::tensor INTERFACE IMPORTED GLOBAL)
+target_link_libraries(Seam::tensor INTERFACE Seam::network Seam::libtorch)
+include("${CMAKE_CURRENT_LIST_DIR}/SeamTensorTargets.cmake" OPTIONAL)  # Seam's own tree has the target itself
 
 # The location of LibTorch for installed plugins. INSTALL_RPATH_USE_LINK_PATH covers only folders outside the project,
 # and scripts/setup unpacks a LibTorch inside.

@@ -1,5 +1,7 @@
 #include "stages/report/pictures.hpp"
 
+#include <torch/utils.h>
+
 #include <algorithm>
 #include <utility>
 

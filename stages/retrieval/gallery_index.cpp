@@ -1,5 +1,7 @@
 #include "stages/retrieval/gallery_index.hpp"
 
+#include <torch/utils.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <functional>

@@ -1,5 +1,6 @@
 #include "stages/train/optimizer.hpp"
 
+#include <torch/utils.h>
 #include <seam/name_pattern.hpp>
 
 #include <algorithm>

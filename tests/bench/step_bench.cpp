@@ -4,6 +4,7 @@
 ///     step_bench [--steps 2] [--batch 32] [--size 256] [--threads 2] [--precision bfloat16]
 ///                [--breakdown 1]
 #include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cstdint>
 #include <cstdio>

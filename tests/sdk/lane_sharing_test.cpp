@@ -7,7 +7,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
-#include <seam/lane_sharing.hpp>
+#include <torch/utils.h>
 #include <seam/module.hpp>
 #include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "sdk/tensor/lane_sharing.hpp"
 #include "sdk/testing/thread_ranks.hpp"
 
 namespace seam::lane_sharing_test {

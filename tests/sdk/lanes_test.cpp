@@ -7,6 +7,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
+#include <torch/utils.h>
 #include <seam/backward.hpp>
 #include <seam/conformance_checks.hpp>
 #include <seam/module.hpp>
@@ -24,6 +25,9 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "sdk/tensor/lane_rows.hpp"
+#include "sdk/tensor/lane_sharing.hpp"
 
 namespace seam::lanes_test {
 

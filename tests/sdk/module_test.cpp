@@ -9,6 +9,7 @@
 #include <seam/conformance.hpp>
 #include <seam/module.hpp>
 #include <seam/refusal_testing.hpp>
+#include <seam/safetensors.hpp>
 #include <seam/testing.hpp>
 
 #include <filesystem>

@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
+#include <torch/utils.h>
 
 #include <memory>
 #include <string>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <torch/types.h>
+#include <torch/utils.h>
 #include <seam/tensor.hpp>
 
 #include "stages/landmark_tensors.hpp"

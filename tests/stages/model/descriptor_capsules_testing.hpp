@@ -4,6 +4,7 @@
 
 #include <torch/nn/functional/normalization.h>
 #include <torch/types.h>
+#include <torch/utils.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 

@@ -3,6 +3,7 @@
 
 #include <torch/nn/module.h>
 #include <torch/types.h>
+#include <torch/utils.h>
 #include <seam/conformance.hpp>
 #include <seam/packet.hpp>
 #include <seam/safetensors.hpp>

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
+#include <torch/utils.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 

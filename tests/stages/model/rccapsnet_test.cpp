@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <torch/types.h>
+#include <torch/utils.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 

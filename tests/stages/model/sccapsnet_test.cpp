@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <torch/nn/modules/dropout.h>
 #include <torch/types.h>
+#include <torch/utils.h>
 #include <seam/conformance.hpp>
 #include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>

@@ -8,6 +8,7 @@
 ///     threads, tiles, NaN, zero vectors       exact_search_test.cpp, training_test.cpp
 ///     leaky masks, counts, sizes              recall_report_test.cpp, retrieval_stages_test.cpp
 #include <gmock/gmock.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,7 @@
 #include "stages/retrieval/gallery_index.hpp"
 
 #include <gmock/gmock.h>
+#include <torch/utils.h>
 
 #include <memory>
 #include <seam/error.hpp>

@@ -1,7 +1,7 @@
 /// Equal protocol texts mean comparable results: every parameter before a metric is varied, and the
 /// results may change only together with the protocol text.
 #include <gmock/gmock.h>
-
+#include <torch/utils.h>
 #include <algorithm>
 #include <iterator>
 #include <map>

@@ -1,7 +1,7 @@
 /// Batches with fields of random lengths, with missing fields, without rows, of different widths,
 /// as from an upstream stage with bugs. Each is counted correctly or rejected by name.
 #include <gmock/gmock.h>
-
+#include <torch/utils.h>
 #include <algorithm>
 #include <limits>
 #include <random>

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/optim/sgd.h>
 #include <torch/types.h>
+#include <torch/utils.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 

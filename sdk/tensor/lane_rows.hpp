@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How the rows of a batch are divided into lanes (<seam/lanes.hpp>), and which fields can be.
+/// How the rows of a batch are divided into lanes (<seam/lanes.hpp>).
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include "seam/declaration.hpp"
-#include "seam/error.hpp"
-#include "seam/tensor.hpp"
+#include "seam/field.hpp"
+#include "seam/packet.hpp"
 
 namespace seam::detail {
 
@@ -43,32 +41,6 @@ struct LaneRows {
     first = end;
   }
   return result;
-}
-
-/// The declared fields that a network reads. Throws seam::Error (configuration) if lanes could not
-/// be told apart in a declared field, or not be joined.
-[[nodiscard]] inline std::vector<std::string> fields_read_by_row(const Configured& declared,
-                                                                 const std::string& stage) {
-  std::vector<std::string> read;
-  const auto require = [&](bool fits, const FieldInfo& field, const std::string& problem) {
-    if (fits) return;
-    throw Error("stage '" + stage + "' cannot compute in lanes, because its field '" + field.name +
-                    "' " + problem + "; remove `lanes` from [pipeline]",
-                Fault::configuration);
-  };
-  for (const auto* fields : {&declared.needs, &declared.accepts, &declared.provides}) {
-    for (const FieldInfo& field : *fields) {
-      require(Field<Tensor>{field.name, field.contract}.by_row(), field,
-              "(" + (field.contract.empty() ? "without a contract" : field.contract) +
-                  ") is not declared to have one value per row, as f32[N,E] is");
-      if (fields != &declared.provides) {
-        read.push_back(field.name);
-      } else {
-        require(field.type == type_name<Tensor>(), field, "is provided and is not a tensor");
-      }
-    }
-  }
-  return read;
 }
 
 }  // namespace seam::detail

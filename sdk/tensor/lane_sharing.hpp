@@ -7,6 +7,7 @@
 #pragma once
 
 #include <torch/types.h>
+#include <torch/utils.h>
 
 #include <bit>
 #include <cstddef>
@@ -18,13 +19,13 @@
 
 #include "seam/context.hpp"
 #include "seam/error.hpp"
-#include "seam/lane_bytes.hpp"
+#include "seam/lanes.hpp"
 #include "seam/ranks.hpp"
 #include "seam/tensor.hpp"
 
-namespace seam::detail {
+#include "sdk/tensor/lane_bytes.hpp"
 
-using Tensors = std::vector<Tensor>;
+namespace seam::detail {
 
 /// The sums of two lists of tensors. Undefined tensors are zeros.
 [[nodiscard]] inline Tensors added(Tensors sum, const Tensors& right) {

@@ -1,1 +1,0 @@
-// Exists only because the precompiled header needs a target with a source.
