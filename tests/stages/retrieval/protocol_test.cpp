@@ -2,6 +2,7 @@
 /// results may change only together with the protocol text.
 #include <gmock/gmock.h>
 #include <torch/utils.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>

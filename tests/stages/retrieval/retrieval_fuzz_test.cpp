@@ -2,6 +2,7 @@
 /// as from an upstream stage with bugs. Each is counted correctly or rejected by name.
 #include <gmock/gmock.h>
 #include <torch/utils.h>
+
 #include <algorithm>
 #include <limits>
 #include <random>
