@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -94,6 +95,30 @@ bool made_before_read(const PipelineSpec& spec, const SchedulePosition& position
     }
   }
   return after != Use::reads;
+}
+
+bool can_be_omitted(const PipelineSpec& spec, const SchedulePosition& position,
+                    const std::string& stage) {
+  if (!made_before_read(spec, position, stage)) return false;
+  const ScheduleSpec& schedule = spec.schedule;
+  const bool in_epoch =
+      position.flows_done > 0 && !position.stopped_early && position.epochs_done < schedule.epochs;
+  if (!position.before_done || in_epoch) return true;  // other runs start between epochs
+  const Future future(spec, stage);
+  Use first = Use::none;    // in epochs of which none is the last
+  Use in_last = Use::none;  // in one that runs all flows
+  std::int64_t nearest = std::numeric_limits<std::int64_t>::max();
+  for (const ScheduledFlow& flow : schedule.each_epoch) {
+    const Use use = future.first_use({flow.flow});
+    if (use == Use::none) continue;
+    if (in_last == Use::none) in_last = use;
+    const std::int64_t epoch = (position.epochs_done / flow.every + 1) * flow.every;
+    if (epoch >= nearest) continue;
+    nearest = epoch;
+    first = use;
+  }
+  if (first == Use::none) first = future.first_use(schedule.after);
+  return first != Use::reads && in_last != Use::reads;
 }
 
 }  // namespace seam::host

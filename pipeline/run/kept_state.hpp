@@ -23,4 +23,9 @@ namespace seam::host {
 bool made_before_read(const PipelineSpec& spec, const SchedulePosition& position,
                       const std::string& stage);
 
+/// Returns whether this is also true of a run that continues from `position` with other `epochs`,
+/// or without having stopped early.
+bool can_be_omitted(const PipelineSpec& spec, const SchedulePosition& position,
+                    const std::string& stage);
+
 }  // namespace seam::host

@@ -87,11 +87,10 @@ void RunStages::open(const RunState& run, const std::function<bool()>& stop) {
   }
 }
 
-bool RunStages::can_do_without(const StageRunner& runner, const SchedulePosition& position) const {
+bool RunStages::can_omit(const StageRunner& runner, const SchedulePosition& position) const {
   const Description& description = runner.description();
   if (!description.keeps_state) return true;
-  return description.state_made_by_flow &&
-         made_before_read(pipeline_.spec, position, runner.name());
+  return description.state_made_by_flow && can_be_omitted(pipeline_.spec, position, runner.name());
 }
 
 void RunStages::load(const std::vector<StageState>& saved, const SchedulePosition& position) {
@@ -100,7 +99,10 @@ void RunStages::load(const std::vector<StageState>& saved, const SchedulePositio
     if (!runner.description().keeps_state) continue;
     const auto state = std::ranges::find(saved, name, &StageState::name);
     if (state == saved.end()) {
-      if (can_do_without(runner, position)) continue;
+      if (runner.description().state_made_by_flow &&
+          made_before_read(pipeline_.spec, position, name)) {
+        continue;
+      }
       throw missing_state(runner);
     }
     if (state->use != runner.type()) {
@@ -133,7 +135,7 @@ std::vector<StageState> RunStages::save(const SchedulePosition& position,
     const StageRunner& runner = *pipeline_.stages.at(name);
     const bool asked_for =
         runner.description().keeps_state && std::ranges::find(always, name) != always.end();
-    if (!asked_for && can_do_without(runner, position)) continue;
+    if (!asked_for && can_omit(runner, position)) continue;
     states.push_back(state_of(runner));
   }
   return states;
@@ -144,7 +146,7 @@ std::vector<StageState> RunStages::changeable_by(const FlowSpec& flow,
   std::vector<StageState> states;
   for (const FlowNode& node : flow.nodes) {
     const StageRunner& runner = *pipeline_.stages.at(node.stage);
-    if (can_do_without(runner, position)) continue;
+    if (can_omit(runner, position)) continue;
     states.push_back(state_of(runner));
   }
   return states;

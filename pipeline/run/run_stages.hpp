@@ -62,8 +62,8 @@ class RunStages {
  private:
   [[nodiscard]] StageState state_of(const StageRunner& runner);
   void where_it_belongs(const StageRunner& runner, const std::function<void()>& work);
-  [[nodiscard]] bool can_do_without(const StageRunner& runner,
-                                    const SchedulePosition& position) const;
+  /// Returns whether a checkpoint at `position` can omit the stage's state.
+  [[nodiscard]] bool can_omit(const StageRunner& runner, const SchedulePosition& position) const;
 
   CheckedPipeline& pipeline_;
   FlowRunner& flows_;

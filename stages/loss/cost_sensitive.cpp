@@ -75,8 +75,9 @@ void CostSensitive::check_parameters() const {
   const auto wrong = [](const std::string& text) { throw Error(text, Fault::configuration); };
   if (labels_are_items() && kind_ != Costs::nominal) {
     wrong(
-        "`labels = \"item\"` numbers items as they appear, so only `costs = \"nominal\"` is "
-        "meaningful; choose it, or `labels = \"category\"`");
+        "with `labels = \"item\"` the number of a class depends on the items that the data sets "
+        "have, so costs by class number are not meaningful; set `costs = \"nominal\"`, or `labels "
+        "= \"category\"`");
   }
   if (kind_ == Costs::super_class && super_classes_.empty()) {
     wrong("`costs = \"super_class\"` needs `super_classes`, a number for each class");

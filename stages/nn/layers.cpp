@@ -102,13 +102,9 @@ struct ConvolutionFunction : public Function<ConvolutionFunction> {
     const auto padding = context->saved_data["padding"].toIntVector();
     const auto dilation = context->saved_data["dilation"].toIntVector();
     const std::int64_t groups = context->saved_data["groups"].toInt();
-    const bool bias = context->saved_data["bias"].toBool();
-    const auto gradient = [&](const Tensor& of_y, const Tensor& at_x, std::array<bool, 3> wanted) {
-      return at::convolution_backward(of_y, at_x, weight, no_sizes(), stride, padding, dilation,
-                                      false, std::vector<std::int64_t>{0, 0}, groups, wanted);
-    };
     const bool of_x = context->needs_input_grad(0);
     const bool of_weight = context->needs_input_grad(1);
+    const bool of_bias = context->needs_input_grad(2) && context->saved_data["bias"].toBool();
     Joined dx(x.size(0));
     std::vector<Tensor> weights(most_parts);
     std::vector<Tensor> biases(most_parts);
@@ -116,20 +112,21 @@ struct ConvolutionFunction : public Function<ConvolutionFunction> {
         in_parts(x.size(0), parts_for_product(x, weight),
                  [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
                    Tensor input;
-                   std::tie(input, weights[part], biases[part]) =
-                       gradient(dy.narrow(0, first, rows), x.narrow(0, first, rows),
-                                {of_x, of_weight, of_weight && bias});
+                   std::tie(input, weights[part], biases[part]) = at::convolution_backward(
+                       dy.narrow(0, first, rows), x.narrow(0, first, rows), weight, no_sizes(),
+                       stride, padding, dilation, /*transposed=*/false,
+                       std::vector<std::int64_t>{0, 0}, groups, {of_x, of_weight, of_bias});
                    if (of_x) dx.put(first, input);
                  });
-    Tensor dw;
-    Tensor db;
-    if (of_weight) {
-      weights.resize(parts);
-      biases.resize(parts);
-      dw = sum_in_order(weights);
-      if (bias) db = sum_in_order(biases);
-    }
-    return {dx.whole(), dw, db, Tensor(), Tensor(), Tensor(), Tensor()};
+    weights.resize(parts);
+    biases.resize(parts);
+    return {dx.whole(),
+            of_weight ? sum_in_order(weights) : Tensor(),
+            of_bias ? sum_in_order(biases) : Tensor(),
+            Tensor(),
+            Tensor(),
+            Tensor(),
+            Tensor()};
   }
 };
 
@@ -160,7 +157,7 @@ struct TransposedFunction : public Function<TransposedFunction> {
     const auto padding = context->saved_data["padding"].toIntVector();
     const bool of_x = context->needs_input_grad(0);
     const bool of_weight = context->needs_input_grad(1);
-    const bool of_bias = of_weight && context->saved_data["bias"].toBool();
+    const bool of_bias = context->needs_input_grad(2) && context->saved_data["bias"].toBool();
     Joined dx(x.size(0));
     std::vector<Tensor> weights(most_parts);
     std::vector<Tensor> biases(most_parts);

@@ -15,6 +15,9 @@
 
 namespace seam::stages {
 
+/// How two images are compared.
+enum class Compare : std::uint8_t { embedding, anchor_capsule };
+
 class Mined final : public Compute<Sink>, public MinedNegatives {
  public:
   static constexpr std::string_view name = "sampling.mined";
@@ -31,9 +34,6 @@ class Mined final : public Compute<Sink>, public MinedNegatives {
   [[nodiscard]] std::span<const MinedImage> images() const override { return images_; }
 
  private:
-  /// How two images are compared.
-  enum class Compare : std::uint8_t { embedding, anchor_capsule };
-
   /// The batches as received, in rows.
   struct Embedded {
     std::vector<MinedImage> images;

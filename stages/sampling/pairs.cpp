@@ -4,8 +4,10 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <numeric>
 #include <seam/error.hpp>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "stages/counted.hpp"
@@ -34,6 +36,36 @@ std::string text_of_list(const std::filesystem::path& file) {
 
 std::int64_t pairs_of(std::int64_t images) {
   return images * (images - 1) / 2;
+}
+
+/// Sorts as the text does, but numbers in it by their value: "s2/1.pgm" before "s10/1.pgm".
+std::string by_numbers(const std::string& text) {
+  constexpr std::size_t digits = 20;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::string key;
+  for (auto at = text.begin(); at != text.end();) {
+    const auto end = std::find_if_not(at, text.end(), is_digit);
+    const auto length = static_cast<std::size_t>(end - at);
+    if (length > 0 && length < digits) key.append(digits - length, '0');
+    key.append(at, end);
+    at = end;
+    if (at != text.end()) key.push_back(*at++);
+  }
+  return key;
+}
+
+/// The numbers of the rows in order of their images' names, whatever order they arrived in.
+std::vector<std::size_t> in_order_of_names(const std::vector<Packet>& rows) {
+  std::vector<std::tuple<std::string, std::string, std::int64_t>> keys;
+  for (const Packet& row : rows) {
+    keys.emplace_back(by_numbers(row.origin().item), row.origin().text(),
+                      row.has(field::index) ? row.get(field::index) : -1);
+  }
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(
+      order, {}, [&](std::size_t row) -> const auto& { return keys[row]; });
+  return order;
 }
 
 /// Pair `number` of {0, ..., images - 1}: (0, 1), (0, 2), (1, 2), (0, 3), ...
@@ -73,15 +105,17 @@ void DrawnPairs::declare(Declaration& declaration) {
                  "once, the largest balanced number")
       .at_least(1)
       .only_with("pairs", std::vector<std::string>{"each_epoch", "once"});
-  declaration.parameter("pair_seed", pair_seed_, "seed for pairs = \"once\"");
+  declaration.parameter("pair_seed", pair_seed_, "seed of the pairs").only_with("pairs", "once");
   declaration
       .parameter("list", list_,
                  "a CSV file with the columns same (1 or 0), first and second (the images' names "
                  "in their data set)")
       .must_exist();
-  declaration.parameter("folder", folder_,
-                        "folder for the pairs of once, relative to the run folder; they are "
-                        "written as STAGE.csv, which `list` can read");
+  declaration
+      .parameter("folder", folder_,
+                 "folder for the pairs, relative to the run folder; they are written as STAGE.csv, "
+                 "which `list` can read")
+      .only_with("pairs", "once");
   declaration.needs(field::item);
   declaration.provides(field::group).doc("the pair's number in the epoch");
   declaration.provides(field::same_item).doc("1 for a pair of one item, 0 for one of two");
@@ -110,9 +144,7 @@ std::int64_t DrawnPairs::start(const Context& context) {
     case Drawn::each_epoch:
       return count_wanted_.value_or(sampler_->images());
     case Drawn::once:
-      fixed_ = sampler_->distinct(
-          count_wanted_.value_or(2 * std::min(sampler_->same_pairs(), sampler_->other_pairs())),
-          pair_seed_);
+      fixed_ = drawn_once();
       write_list(context);
       break;
     case Drawn::all:
@@ -129,6 +161,21 @@ std::int64_t DrawnPairs::start(const Context& context) {
   context.info(counted(count, "pair") + " of " + counted(rows().size(), "image") + ", " +
                grouped(same) + " of them of one item");
   return count;
+}
+
+std::vector<Pair> DrawnPairs::drawn_once() const {
+  const std::vector<std::size_t> order = in_order_of_names(rows());
+  std::vector<std::int64_t> ordered;
+  ordered.reserve(order.size());
+  for (const std::size_t row : order) ordered.push_back(items()[row]);
+  std::vector<Pair> pairs = PairSampler(ordered).distinct(
+      count_wanted_.value_or(2 * std::min(sampler_->same_pairs(), sampler_->other_pairs())),
+      pair_seed_);
+  for (Pair& pair : pairs) {
+    pair.first = static_cast<std::int64_t>(order[static_cast<std::size_t>(pair.first)]);
+    pair.second = static_cast<std::int64_t>(order[static_cast<std::size_t>(pair.second)]);
+  }
+  return pairs;
 }
 
 void DrawnPairs::write_list(const Context& context) const {

@@ -88,6 +88,8 @@ class DrawnPairs final : public EpochSampler {
 
   std::int64_t start(const Context& context) override;
   std::vector<Packet> group(std::int64_t number, const Context& context) override;
+  /// The pairs of `once`: they depend on the images' names and `pair_seed`, not on their order.
+  [[nodiscard]] std::vector<Pair> drawn_once() const;
   void write_list(const Context& context) const;
   [[nodiscard]] Pair pair(std::int64_t number, const Context& context) const;
 

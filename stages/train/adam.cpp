@@ -66,6 +66,13 @@ void Adam::declare(Declaration& d) {
   d.parameter("amsgrad", amsgrad_, "whether to divide by the largest second moment so far");
 }
 
+void Adam::open(Context& context) {
+  Optimizer::open(context);
+  if (settings_.decoupled && !decays()) {
+    context.warn("`decoupled` has no effect, because `weight_decay` is 0");
+  }
+}
+
 std::vector<std::string> Adam::moments() const {
   std::vector<std::string> names{"mean", "square"};
   if (amsgrad_) names.emplace_back("largest_square");

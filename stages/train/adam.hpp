@@ -45,6 +45,7 @@ class Adam final : public Optimizer {
   Adam() : Optimizer(Schedule::exponential, 1e-3) {}
 
   void declare(Declaration& d) override;
+  void open(Context& context) override;
 
  private:
   [[nodiscard]] std::vector<std::string> moments() const override;

@@ -81,6 +81,9 @@ void Optimizer::declare_optimizer(Declaration& d) {
 
 void Optimizer::open(Context& context) {
   settle_schedule(schedule_, context);
+  if (weight_decay_ == 0 && !no_decay_.empty()) {
+    context.warn("`no_decay` has no effect, because `weight_decay` is 0");
+  }
   stages_.assign(trainables_.begin(), trainables_.end());
 }
 
@@ -299,21 +302,46 @@ void Optimizer::load(const Archive& archive) {
   step_ = archive.integer("step");
   find_all_weights();
   const std::vector<std::string> names = moments();
-  std::size_t taken = 1;
+  std::set<std::string, std::less<>> taken{"step"};
   for (Trained& trained : weights_) {
     trained.steps = 0;
     for (const Tensor& moment : trained.moments) moment.zero_();
     if (!archive.has(trained.weight.name + ".steps")) continue;  // not trained so far
-    trained.steps = archive.integer(trained.weight.name + ".steps");
+    trained.steps = archive.integer(*taken.insert(trained.weight.name + ".steps").first);
     for (std::size_t at = 0; at < names.size(); ++at) {
-      get_tensor(archive, trained.weight.name + "." + names[at], trained.moments[at]);
+      get_tensor(archive, *taken.insert(trained.weight.name + "." + names[at]).first,
+                 trained.moments[at]);
     }
-    taken += 1 + names.size();
   }
-  if (taken != archive.entries().size()) {
-    throw Error("the checkpoint contains moments of different weights from those of the " +
-                std::to_string(stages_.size()) +
-                " trainable stages before this optimizer; it was written by a different pipeline");
+  if (taken.size() < archive.entries().size()) check_left(archive, taken);
+}
+
+void Optimizer::check_left(const Archive& archive,
+                           const std::set<std::string, std::less<>>& taken) const {
+  std::set<std::string> frozen;
+  for (std::size_t number = 0; number < stages_.size(); ++number) {
+    const auto* const stage = dynamic_cast<const Stage*>(stages_[number]);
+    if (stage == nullptr) continue;
+    Archive whole;
+    stage->save(whole);
+    for (const auto& [name, entry] : whole.entries()) {
+      frozen.insert(std::to_string(number) + "." + name);
+    }
+  }
+  for (const Trained& trained : weights_) frozen.erase(trained.weight.name);
+  for (const auto& [name, entry] : archive.entries()) {
+    const std::string weight = name.substr(0, name.rfind('.'));
+    if (taken.contains(name) || frozen.contains(weight)) continue;
+    if (std::ranges::any_of(weights_,
+                            [&](const auto& known) { return known.weight.name == weight; })) {
+      throw Error("the checkpoint has '" + name +
+                  "', which this optimizer does not keep with its parameters; set them as in the "
+                  "run that wrote the checkpoint (such as `amsgrad` or `momentum`), or start a new "
+                  "run");
+    }
+    throw Error("the checkpoint has '" + name +
+                "', but no stage before this optimizer has such a weight; the checkpoint was "
+                "written by a different pipeline");
   }
 }
 

@@ -50,6 +50,7 @@ class Optimizer : public Compute<Sink> {
 
   /// The parameters and ports of every optimizer; call it in declare().
   void declare_optimizer(Declaration& d);
+  [[nodiscard]] bool decays() const { return weight_decay_ > 0; }
 
   /// Names of the tensors that are kept for each weight, of its shape and zero before its first
   /// step; called after open().
@@ -79,6 +80,9 @@ class Optimizer : public Compute<Sink> {
   [[nodiscard]] std::vector<Tensor> gradients_of(const Tensor& loss) const;
   /// Throws seam::Error if the gradients of the batch's loss must not be used.
   void refuse_useless(const Packet& packet, const std::vector<Tensor>& gradients) const;
+  /// Throws seam::Error for the first entry of a checkpoint that is not in `taken`, unless its
+  /// weight is frozen now.
+  void check_left(const Archive& archive, const std::set<std::string, std::less<>>& taken) const;
   void take_step(Context& context);
   void forget_gradients();
   /// Warns once of weights that nothing has trained, when a flow has run twice: another training

@@ -70,7 +70,7 @@ void check_decay(const ScheduleSettings& settings, const Context& context) {
   }
 }
 
-void check_milestones(const ScheduleSettings& settings) {
+void check_milestones(const ScheduleSettings& settings, const Context& context) {
   const std::vector<std::int64_t>& milestones = settings.milestones;
   if (settings.form != Schedule::multi_step) {
     if (milestones.empty()) return;
@@ -86,6 +86,11 @@ void check_milestones(const ScheduleSettings& settings) {
   if (milestones.front() < 1 ||
       std::ranges::adjacent_find(milestones, std::greater_equal<>()) != milestones.end()) {
     throw refused("`milestones` must be epochs above 0, each above the one before it");
+  }
+  if (milestones.front() >= context.epochs()) {
+    context.warn("the run has " + counted(context.epochs(), "epoch") +
+                 ", so the learning rate does not decrease: the first of `milestones` is " +
+                 std::to_string(milestones.front()));
   }
 }
 
@@ -167,7 +172,7 @@ void declare_schedule(Declaration& d, ScheduleSettings& settings) {
 
 void settle_schedule(ScheduleSettings& settings, const Context& context) {
   check_decay(settings, context);
-  check_milestones(settings);
+  check_milestones(settings, context);
   settle_cosine(settings, context);
 }
 

@@ -44,7 +44,8 @@ void declare_schedule(Declaration& d, ScheduleSettings& settings);
 
 /// Throws seam::Error (configuration) for settings that contradict each other or have no effect,
 /// and for a cosine that ends at rate 0 before the run does; warns of a decay that suits a
-/// different schedule. A cosine without a length gets that of the run.
+/// different schedule, and of milestones that the run does not reach. A cosine without a length
+/// gets that of the run.
 void settle_schedule(ScheduleSettings& settings, const Context& context);
 /// Warns of a cosine by steps that has ended at rate 0; at the start of a flow.
 void warn_of_ended_cosine(const ScheduleSettings& settings, std::int64_t step,

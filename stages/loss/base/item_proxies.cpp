@@ -21,25 +21,30 @@ std::vector<std::int64_t> lengths_of(const std::vector<std::string>& texts) {
 void ItemProxies::assign(const std::set<std::string, std::less<>>& items) {
   if (!empty() || static_cast<std::int64_t>(items.size()) > proxies_) return;
   for (const std::string& item : items) {
-    numbers_.emplace(item, static_cast<std::int64_t>(names_.size()));
+    const auto number = static_cast<std::int64_t>(names_.size());
+    numbers_.emplace(item, number);
     names_.push_back(item);
+    untrained_.insert(number);
   }
 }
 
 std::vector<std::int64_t> ItemProxies::number_of(const std::vector<std::string>& items, New fresh) {
   joining_.clear();
+  trained_.clear();
   std::map<std::string, std::int64_t> joining;
   std::vector<std::int64_t> numbers;
   numbers.reserve(items.size());
   for (const std::string& item : items) {
-    if (const auto known = numbers_.find(item); known != numbers_.end()) {
-      numbers.push_back(known->second);
-      continue;
-    }
-    if (fresh == New::refused) {
-      throw Error("item '" + item + "' has no " + std::string(words_.one) +
+    const auto known = numbers_.find(item);
+    const bool is_trained = known != numbers_.end() && !untrained_.contains(known->second);
+    if (fresh == New::refused && !is_trained) {
+      throw Error("item '" + item + "' has no trained " + std::string(words_.one) +
                   ": it has not occurred in any training batch. Leave this loss out of flows with "
                   "items that are not in the training list");
+    }
+    if (known != numbers_.end()) {
+      numbers.push_back(known->second);
+      continue;
     }
     const auto next = static_cast<std::int64_t>(names_.size() + joining.size());
     const auto [place, added] = joining.emplace(item, next);
@@ -55,6 +60,7 @@ std::vector<std::int64_t> ItemProxies::number_of(const std::vector<std::string>&
   for (const auto& [name, number] : joining) {
     joining_[static_cast<std::size_t>(number) - names_.size()] = name;
   }
+  if (fresh == New::join) trained_ = numbers;
   return numbers;
 }
 
@@ -63,6 +69,12 @@ void ItemProxies::accept() {
     numbers_.emplace(name, static_cast<std::int64_t>(names_.size()));
     names_.push_back(std::move(name));
   }
+  for (const std::int64_t number : std::exchange(trained_, {})) untrained_.erase(number);
+}
+
+std::string ItemProxies::first_untrained() const {
+  if (untrained_.empty()) return {};
+  return names_[static_cast<std::size_t>(*untrained_.begin())];
 }
 
 void ItemProxies::set_number(std::int64_t proxies) {
@@ -80,6 +92,7 @@ void ItemProxies::save(Archive& archive) const {
   std::string text;
   for (const std::string& name : names_) text += name;
   archive.put("items", text);
+  put_numbers(archive, "untrained", {untrained_.begin(), untrained_.end()});
 }
 
 void ItemProxies::load(const Archive& archive) {
@@ -99,9 +112,18 @@ void ItemProxies::load(const Archive& archive) {
     }
     loaded.names_.push_back(std::move(name));
   }
-  if (from != text.size() || loaded.left() < 0) {
+  if (from != text.size() || static_cast<std::int64_t>(loaded.names_.size()) > proxies_) {
     throw Error("the saved item names do not fit " + std::to_string(proxies_) + " " +
                 std::string(words_.several) + "; the checkpoint is damaged");
+  }
+  if (archive.has("untrained")) {  // earlier versions did not save it
+    for (const std::int64_t number : numbers_in(archive, "untrained")) {
+      if (number < 0 || number >= static_cast<std::int64_t>(loaded.names_.size())) {
+        throw Error("the saved state has an untrained item " + std::to_string(number) + " of " +
+                    std::to_string(loaded.names_.size()) + "; the checkpoint is damaged");
+      }
+      loaded.untrained_.insert(number);
+    }
   }
   *this = std::move(loaded);
 }

@@ -21,7 +21,7 @@ class ItemProxies {
  public:
   enum class New : std::uint8_t {
     join,     ///< an item that occurs for the first time gets the next proxy
-    refused,  ///< every item must have one
+    refused,  ///< every item must have occurred in an accepted batch
   };
 
   /// Words for messages: for one proxy, for several, and for what sets their number.
@@ -39,16 +39,19 @@ class ItemProxies {
   /// The proxies of a batch's rows. Throws seam::Error naming an item that gets none.
   [[nodiscard]] std::vector<std::int64_t> number_of(const std::vector<std::string>& items,
                                                     New fresh);
-  /// Accepts the batch of the last call: items that were new in it keep their proxies.
+  /// Accepts the batch of the last call with New::join: its items count as trained, and those that
+  /// were new in it keep their proxies.
   void accept();
   /// Sets the number of proxies, for when only a batch shows it. Throws seam::Error if more are
   /// already assigned.
   void set_number(std::int64_t proxies);
   [[nodiscard]] bool empty() const { return names_.empty(); }
-  /// Proxies that no item has.
+  /// Proxies without a trained item.
   [[nodiscard]] std::int64_t left() const {
-    return proxies_ - static_cast<std::int64_t>(names_.size());
+    return proxies_ - static_cast<std::int64_t>(names_.size() - untrained_.size());
   }
+  /// An item with a proxy that has not been trained; empty if there is none.
+  [[nodiscard]] std::string first_untrained() const;
 
   void save(Archive& archive) const;
   /// Throws seam::Error, and changes nothing, if the saved state does not fit this number of
@@ -60,7 +63,9 @@ class ItemProxies {
   Words words_;
   std::vector<std::string> names_;               // by proxy
   std::map<std::string, std::int64_t> numbers_;  // the inverse of names_
+  std::set<std::int64_t> untrained_;             // proxies of assign() without a trained item
   std::vector<std::string> joining_;             // of the last batch, until it is accepted
+  std::vector<std::int64_t> trained_;            // likewise: the proxies of its rows
 };
 
 }  // namespace seam::stages

@@ -56,12 +56,6 @@ std::int64_t ProxyLoss::count_items(const Context& context) const {
     throw Error("no data set before the loss declares its number of items; set `items`",
                 Fault::configuration);
   }
-  if (served > *given_items_) {
-    throw Error("the data sets before the loss serve " + std::to_string(served) +
-                    " items, but there are only " + std::to_string(*given_items_) +
-                    " proxies; remove `items`, or set it to " + std::to_string(served),
-                Fault::configuration);
-  }
   if (served > 0 && served < *given_items_) {
     context.warn("`items = " + std::to_string(*given_items_) +
                  "`, but the data sets before the loss serve " + std::to_string(served) +
@@ -114,9 +108,11 @@ void ProxyLoss::warn_of_proxies_left(const Context& context) {
   if (warned_ || context.trainings() == *first_flow_) return;
   warned_ = true;
   if (of_items_.left() == 0) return;
+  const std::string item = of_items_.first_untrained();
   context.warn("after a training flow, " + std::to_string(of_items_.left()) + " of " +
-               std::to_string(items_) +
-               " proxies have no item; they push every image away. If the training list has " +
+               std::to_string(items_) + " proxies have had no image of their item" +
+               (item.empty() ? "" : ", such as that of '" + item + "'") +
+               "; they push every image away. If the training list has " +
                std::to_string(items_ - of_items_.left()) + " items, set `items` to that");
 }
 

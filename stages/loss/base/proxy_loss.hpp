@@ -41,7 +41,7 @@ class ProxyLoss : public Loss {
 
  private:
   Tensor compute(const Packet& packet, Context& context) final;
-  /// `items`, or the number of items of the data sets before the loss; throws if they have more.
+  /// `items`, or the number of items of the data sets before the loss.
   [[nodiscard]] std::int64_t count_items(const Context& context) const;
   /// Warns once, in the second training flow: by then a whole list has been seen.
   void warn_of_proxies_left(const Context& context);

@@ -272,8 +272,8 @@ void ResidualStage::check_parameters() const {
     throw Error("`normalise_map` has no effect without `feature_map = true`; remove it",
                 Fault::configuration);
   }
-  if (mirrored_ && !embedding_) {
-    throw Error("`mirrored` has no effect with `embedding = false`; remove it",
+  if (mirrored_ && !embedding_ && options_.classes == 0) {
+    throw Error("`mirrored` has no effect on a feature map; remove it, or `embedding = false`",
                 Fault::configuration);
   }
 }

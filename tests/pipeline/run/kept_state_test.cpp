@@ -110,4 +110,42 @@ TEST(MadeBeforeRead, AReaderOfAReaderReads) {
   EXPECT_FALSE(made_before_read(spec, after_epochs(3), "gallery"));
 }
 
+TEST(CanBeOmitted, NotIfARunWithMoreEpochsReadsItFirst) {
+  PipelineSpec spec = pipeline({{"evaluate", 1}});
+  spec.schedule.before = {"fill"};
+  SchedulePosition end = after_epochs(10);
+  EXPECT_TRUE(made_before_read(spec, end, "gallery")) << "this run is over";
+  EXPECT_FALSE(can_be_omitted(spec, end, "gallery"));
+  end.after_done = true;
+  EXPECT_FALSE(can_be_omitted(spec, end, "gallery"));
+  SchedulePosition stopped = after_epochs(3);
+  stopped.stopped_early = true;
+  EXPECT_FALSE(can_be_omitted(spec, stopped, "gallery"));
+  spec.schedule.each_epoch = {{"fill", 1}, {"evaluate", 1}};
+  EXPECT_TRUE(can_be_omitted(spec, end, "gallery"));
+}
+
+TEST(CanBeOmitted, DependsOnTheNextEpochThatUsesItAndOnTheLastOne) {
+  const PipelineSpec often = pipeline({{"fill", 4}, {"evaluate", 1}});
+  EXPECT_TRUE(can_be_omitted(often, after_epochs(3), "gallery"));
+  EXPECT_TRUE(made_before_read(often, after_epochs(9), "gallery")) << "it is the last epoch here";
+  EXPECT_FALSE(can_be_omitted(often, after_epochs(9), "gallery"));
+  const PipelineSpec rarely = pipeline({{"train", 1}, {"fill", 2}, {"evaluate", 4}});
+  EXPECT_TRUE(can_be_omitted(rarely, after_epochs(10), "gallery"));
+  const PipelineSpec last = pipeline({{"evaluate", 4}, {"fill", 1}});
+  EXPECT_TRUE(made_before_read(last, after_epochs(4), "gallery"));
+  EXPECT_FALSE(can_be_omitted(last, after_epochs(4), "gallery")) << "epoch 5 may be the last one";
+}
+
+TEST(CanBeOmitted, FlowsAfterTheEpochsRunAgainAfterMoreOfThem) {
+  PipelineSpec spec = pipeline({{"train", 1}});
+  spec.schedule.before = {"fill"};
+  spec.schedule.after = {"evaluate"};
+  SchedulePosition end = after_epochs(10);
+  end.flows_done = 1;
+  EXPECT_FALSE(can_be_omitted(spec, end, "gallery"));
+  spec.schedule.after = {"fill", "evaluate"};
+  EXPECT_TRUE(can_be_omitted(spec, after_epochs(10), "gallery"));
+}
+
 }  // namespace seam::host::kept_state_test

@@ -808,6 +808,15 @@ TEST_F(FromRunTest, ItIsResumedLikeAnyOther) {
   EXPECT_THAT(messages_.str(), HasSubstr("resuming after epoch 3 of 5"));
 }
 
+TEST_F(FromRunTest, MoreEpochsReadWhatWasFilledBeforeTheFirst) {
+  pipeline_.spec.flows.push_back({"fill", "c", {}, {}});
+  pipeline_.spec.schedule.before = {"fill"};
+  add_stage("gallery", {.keeps_state = true, .kept = Kept::until_next_flow}, "fill");
+  add_stage("search", {}, "train").references = {{"index", "gallery"}};
+  EXPECT_EQ(begin().code, ExitCode::success);
+  EXPECT_THAT(events_, Contains("load gallery"));
+}
+
 TEST_F(FromRunTest, WithoutItsCheckpointsItDoesNotBeginAgain) {
   begin();
   fs::remove_all(fresh("checkpoints"));

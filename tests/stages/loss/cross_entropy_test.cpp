@@ -193,6 +193,16 @@ TEST(CrossEntropyStage, NumbersTheItemsOfTheDataSetByTheirNames) {
   EXPECT_EQ(again.text("items"), "zbca") << "a run that is resumed keeps its numbers";
 }
 
+TEST(CrossEntropyStage, AnEvaluationRefusesItemsOfTheDataSetThatNoBatchHad) {
+  StageRunner data("train_items", "test.three_items", std::make_unique<test::ThreeItems>());
+  ByItem by_item;
+  by_item.harness.upstream({&data});
+  EXPECT_EQ(by_item.push(of_items({"c", "a"})), "");
+  by_item.harness.finish().training(false);
+  EXPECT_EQ(by_item.push(of_items({"a", "c"})), "");
+  EXPECT_THAT(by_item.push(of_items({"a", "b"})), HasSubstr("item 'b' has no trained class"));
+}
+
 TEST(CrossEntropyStage, AnItemWithoutAClassIsNamed) {
   ByItem by_item;
   EXPECT_EQ(by_item.push(of_items({"a", "b"})), "");
@@ -206,8 +216,9 @@ TEST(CrossEntropyStage, AnItemWithoutAClassIsNamed) {
 }
 
 TEST(CrossEntropyStage, AnEvaluationRefusesItemsOutsideTheTraining) {
-  EXPECT_THAT(test::complaint<CrossEntropy>(of_items({"a"}), {{"labels", std::string("item")}}),
-              HasSubstr("item 'a' has no class: it has not occurred in any training batch"));
+  EXPECT_THAT(
+      test::complaint<CrossEntropy>(of_items({"a"}), {{"labels", std::string("item")}}),
+      HasSubstr("item 'a' has no trained class: it has not occurred in any training batch"));
 }
 
 TEST(CrossEntropyStage, NamesThePictureWhoseLabelIsNoClass) {

@@ -21,6 +21,7 @@ namespace seam::stages::proxy_anchor_test {
 
 using seam::testing::LogLine;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -134,13 +135,15 @@ const auto conformance = seam::testing::conformance<ProxyAnchor>({
 /// loss.proxy_anchor -> train.adam, as run by the host.
 class Training {
  public:
-  explicit Training(std::int64_t items = 4, std::int64_t width = dimensions)
+  explicit Training(std::int64_t items = 4, std::int64_t width = dimensions,
+                    StageRunner* data = nullptr)
       : loss_("proxies", "loss.proxy_anchor", std::make_unique<ProxyAnchor>()),
         adam_("adam", "train.adam", std::make_unique<Adam>()) {
     run_.services = &services_;
     run_.seed = 3;
     loss_.configure({{"items", items}, {"dimensions", width}});
     adam_.configure({{"rate", 1e-3}});
+    if (data != nullptr) loss_.bind_upstream({data});
     adam_.bind_upstream({&loss_});
     for (StageRunner* stage : {&loss_, &adam_}) stage->open(run_);
   }
@@ -258,9 +261,21 @@ TEST(ProxyItems, MoreThanTheDataSetsServeAreWarnedOf) {
   EXPECT_THAT(counted.said, HasSubstr("`items = 7`, but the data sets before the loss serve 3"));
 }
 
-TEST(ProxyItems, FewerAndUnknownOnesAreRefused) {
-  EXPECT_REFUSED(Counted({{"items", std::int64_t{2}}}), Fault::configuration,
-                 "serve 3 items, but there are only 2 proxies");
+TEST(ProxyItems, FewerThanTheDataSetsServeAreForThoseThatAppear) {
+  EXPECT_EQ(Counted({{"items", std::int64_t{2}}}).said, "");
+  StageRunner data("train_items", "test.three_items", std::make_unique<test::ThreeItems>());
+  seam::testing::Harness loss("proxies", std::make_unique<ProxyAnchor>());
+  loss.training(true).upstream({&data}).set("dimensions", dimensions).set("items", 2);
+  loss.push(batch({"c", "a"}));
+  EXPECT_THAT(loss.errors(), IsEmpty());
+  dynamic_cast<ProxyAnchor&>(loss.runner().stage()).batch_accepted();
+  EXPECT_EQ(loss.runner().save().text("items"), "ca");
+  loss.push(batch({"b", "a"}, 1));
+  ASSERT_EQ(loss.errors().size(), 1U);
+  EXPECT_THAT(loss.errors()[0].what(), HasSubstr("item 'b' has no proxy: all 2 belong to"));
+}
+
+TEST(ProxyItems, UnknownOnesAreRefused) {
   EXPECT_REFUSED(Counted({}, false), Fault::configuration, "set `items`");
 }
 
@@ -354,15 +369,17 @@ TEST(ProxyAnchor, AnEvaluationMeasuresItemsOfTheTrainingAlone) {
   training.services().metrics.clear();
   EXPECT_EQ(training.evaluate(batch({"a", "c"}, 9)), "");
   EXPECT_EQ(training.services().metrics.at("loss").size(), 1U);
-  EXPECT_THAT(training.evaluate(batch({"a", "d"}, 9)),
-              HasSubstr("item 'd' has no proxy: it has not occurred in any training batch"));
+  EXPECT_THAT(
+      training.evaluate(batch({"a", "d"}, 9)),
+      HasSubstr("item 'd' has no trained proxy: it has not occurred in any training batch"));
   EXPECT_EQ(training.save(), saved);
 }
 
 TEST(ProxyAnchor, ProxiesWithoutAnItemAreToldOfOnceAfterAWholeFlow) {
   const auto warning = Contains(
-      Field(&LogLine::text, HasSubstr("1 of 4 proxies have no item; they push every image away. If "
-                                      "the training list has 3 items, set `items` to that")));
+      Field(&LogLine::text, HasSubstr("1 of 4 proxies have had no image of their item; they push "
+                                      "every image away. If the training list has 3 items, set "
+                                      "`items` to that")));
   Training training;
   training.train(first_epoch());
   EXPECT_THAT(training.services().lines, IsEmpty());
@@ -373,6 +390,23 @@ TEST(ProxyAnchor, ProxiesWithoutAnItemAreToldOfOnceAfterAWholeFlow) {
   Training fitting(3);
   for (int epoch = 0; epoch < 2; ++epoch) fitting.train(first_epoch());
   EXPECT_THAT(fitting.services().lines, IsEmpty());
+}
+
+TEST(ProxyAnchor, ProxiesOfItemsThatAreNeverServedAreToldOfAfterAResumeToo) {
+  StageRunner data("train_items", "test.three_items", std::make_unique<test::ThreeItems>());
+  const std::vector<Packet> without_b{batch({"c", "a", "c"}), batch({"a"}, 1)};
+  Training training(3, dimensions, &data);
+  training.train(without_b);
+  Training resumed(3, dimensions, &data);
+  resumed.load(training.save());
+  for (Training* each : {&training, &resumed}) {
+    for (int flow = 0; flow < 2; ++flow) each->train(without_b);
+    EXPECT_THAT(each->services().lines,
+                ElementsAre(Field(&LogLine::text,
+                                  HasSubstr("1 of 3 proxies have had no image of their item, such "
+                                            "as that of 'b'; they push every image away"))));
+  }
+  EXPECT_THAT(training.evaluate(batch({"b"}, 9)), HasSubstr("item 'b' has no trained proxy"));
 }
 
 TEST(ProxyAnchor, ABatchThatItCannotUseIsRefused) {

@@ -124,6 +124,23 @@ TEST(Resnet, MirroredEmbeddingsAreTheMeanOfBothSides) {
   EXPECT_TRUE(torch::equal(outputs(images, true, true).first, outputs(images, false, true).first));
 }
 
+TEST(Resnet, LogitsAreMirroredWithoutAnEmbeddingToo) {
+  torch::manual_seed(1);
+  const Tensor images = torch::rand({2, 3, 64, 48});
+  const auto logits = [&](bool embedding) {
+    Trial trial;
+    trial.seed(3).training(false).set("blocks", Value{Sizes{1, 1}}).set("width", 8);
+    trial.set("classes", 3).set("mirrored", true).set("feature_map", true);
+    trial.set("embedding", embedding);
+    Packet packet;
+    packet.set(field::images, images);
+    trial.push(packet);
+    EXPECT_THAT(trial.errors(), IsEmpty());
+    return trial.outputs().at(0)[field::logits].detach();
+  };
+  EXPECT_TRUE(torch::equal(logits(false), logits(true)));
+}
+
 TEST(Resnet, ProvidesTheFeatureMapAlone) {
   Trial trial;
   trial.set("blocks", Value{Sizes{1, 1}})

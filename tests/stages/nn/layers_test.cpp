@@ -79,6 +79,43 @@ TEST(Layers, AreLibTorchsInValueAndGradient) {
   }
 }
 
+/// The gradients of weight and bias; one of the two is frozen.
+template <class Layer>
+Tensors gradients(Layer& layer, const Tensor& x, bool of_weight) {
+  layer->zero_grad(/*set_to_none=*/true);
+  const Tensor weight = layer->named_parameters()["weight"].set_requires_grad(of_weight);
+  const Tensor bias = layer->named_parameters()["bias"].set_requires_grad(!of_weight);
+  layer(x).sin().sum().backward();
+  return {weight.grad(), bias.grad()};
+}
+
+/// Our layer trains weight and bias independently, as LibTorch's does.
+template <class Ours, class Theirs>
+void expect_independent(Ours ours, Theirs theirs, const Tensor& x) {
+  ours->to(torch::kFloat64);
+  theirs->to(torch::kFloat64);
+  copy_weights(*theirs, *ours);
+  for (const bool of_weight : {false, true}) {
+    const Tensors expected = gradients(theirs, x, of_weight);
+    const Tensors actual = gradients(ours, x, of_weight);
+    for (const std::size_t at : {0U, 1U}) {
+      ASSERT_EQ(actual[at].defined(), expected[at].defined()) << of_weight << at;
+      if (expected[at].defined()) expect_close({actual[at]}, {expected[at]});
+    }
+  }
+}
+
+TEST(Layers, ABiasIsTrainedIfItsWeightIsFrozenAndTheReverse) {
+  for (const bool of_x : {false, true}) {
+    const Tensor x = input({9, 4, 7, 9}).requires_grad_(of_x);
+    const auto options = torch::nn::Conv2dOptions(4, 6, 3).stride(2).padding(1).groups(2);
+    expect_independent(Conv2d(options), torch::nn::Conv2d(options), x);
+    const auto upwards = torch::nn::ConvTranspose2dOptions(4, 6, 3).stride(2).padding(1);
+    expect_independent(ConvTranspose2d(upwards), torch::nn::ConvTranspose2d(upwards), x);
+    expect_independent(Linear(9, 3), torch::nn::Linear(9, 3), x.flatten(0, 2));
+  }
+}
+
 // oneDNN's own gradient would write past a workspace in the backward pass.
 TEST(Layers, FewChannelsAreConvolvedInStridesOfOnePixel) {
   const auto last = torch::MemoryFormat::ChannelsLast;

@@ -142,6 +142,25 @@ TEST(Mined, ComesBackFromACheckpoint) {
   EXPECT_EQ(*interface_of(third).lists(semi_hard), *served.lists(semi_hard));
 }
 
+TEST(Mined, ListsByAnotherComparisonDoNotComeBack) {
+  const Archive saved = filled()->runner().save();
+  const auto has_lists = [](const Archive& archive, const char* compare) {
+    Harness again("mined", std::make_unique<Mined>());
+    again.set("compare", compare);
+    interface_of(again).want(other_category);
+    again.open();
+    again.runner().load(archive);
+    return interface_of(again).lists(other_category) != nullptr;
+  };
+  EXPECT_TRUE(has_lists(saved, "embedding"));
+  EXPECT_FALSE(has_lists(saved, "anchor_capsule"));
+  Archive old;  // of an earlier version
+  for (const auto& [name, entry] : saved.entries()) {
+    if (name != "compare") old.put(name, entry);
+  }
+  EXPECT_TRUE(has_lists(old, "anchor_capsule"));
+}
+
 TEST(Mined, RefusesSavedListsThatDoNotFit) {
   const auto mined = filled();
   const Archive saved = mined->runner().save();

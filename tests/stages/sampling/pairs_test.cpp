@@ -184,7 +184,8 @@ std::string refused(const std::vector<std::pair<std::string, Value>>& parameters
 
 const auto conformance = testing::conformance<DrawnPairs>({
     .packets = [](testing::Harness&) { return six_images(); },
-    .given = {{"pair_seed", {{"pairs", std::string("once")}}}},
+    .given = {{"pair_seed", {{"pairs", std::string("once")}}},
+              {"folder", {{"pairs", std::string("once")}}}},
 });
 const auto conformance_once = testing::conformance<DrawnPairs>({
     .name = "once",
@@ -226,6 +227,45 @@ TEST(PairsStage, PairsDrawnOnceAreWrittenAndCanBeReadBack) {
   EXPECT_EQ(run({{"pairs", "list"}, {"list", file}}), once);
 }
 
+TEST(PairsStage, PairsDrawnOnceDependOnNamesAndNotOnTheOrderOfRows) {
+  using Names = std::pair<std::string, std::string>;
+  const auto pairs = [](const std::vector<std::size_t>& order, const std::string& prefix) {
+    testing::Harness harness("pairs", std::make_unique<DrawnPairs>());
+    harness.set("pairs", "once");
+    // A change of names that keeps their order leaves the pairs as they are.
+    std::vector<Packet> rows = test::images_of_items(12, 4);
+    std::vector<Packet> images;
+    for (const std::size_t row : order) {
+      Packet image(Origin{nullptr, 0, prefix + std::to_string(row) + ".jpg"});
+      image.set(field::item, rows[row].get(field::item));
+      image.set(field::index, static_cast<std::int64_t>(images.size()));
+      images.push_back(std::move(image));
+    }
+    test::push_epoch(harness, std::move(images));
+    EXPECT_TRUE(harness.errors().empty());
+    std::vector<Names> names;
+    for (std::size_t at = 0; at + 1 < harness.outputs().size(); at += 2) {
+      names.emplace_back(harness.outputs()[at].origin().item.substr(prefix.size()),
+                         harness.outputs()[at + 1].origin().item.substr(prefix.size()));
+    }
+    return names;
+  };
+  const std::vector<std::size_t> plain{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  const std::vector<std::size_t> shuffled{7, 2, 11, 0, 5, 9, 1, 10, 3, 8, 6, 4};
+  const std::vector<Names> drawn = pairs(plain, "s");
+  EXPECT_THAT(drawn, SizeIs(24));  // 12 pairs of one item and as many of two
+  EXPECT_EQ(pairs(shuffled, "s"), drawn);
+  EXPECT_EQ(pairs(shuffled, "s2/"), drawn);
+  // As PairSampler draws them for rows in this order, in which 2 is before 10.
+  std::vector<std::int64_t> of_rows;
+  for (const std::size_t row : plain) of_rows.push_back(static_cast<std::int64_t>(row % 4));
+  const std::vector<Pair> expected = PairSampler(of_rows).distinct(24, 0);
+  for (std::size_t at = 0; at < drawn.size(); ++at) {
+    EXPECT_EQ(drawn[at], (Names{std::to_string(expected[at].first) + ".jpg",
+                                std::to_string(expected[at].second) + ".jpg"}));
+  }
+}
+
 TEST(PairsStage, AllPairs) {
   EXPECT_THAT(run({{"pairs", "all"}}), SizeIs(2 * 15));
 }
@@ -237,6 +277,10 @@ TEST(PairsStage, RefusesWhatDoesNotFit) {
               HasSubstr("'nowhere.csv' cannot be read"));
   EXPECT_THAT(refused({{"pairs", std::string("all")}, {"count", std::int64_t{4}}}),
               HasSubstr("has no effect with pairs = \"all\""));
+  EXPECT_THAT(refused({{"pair_seed", std::int64_t{4}}}),
+              HasSubstr("has no effect with pairs = \"each_epoch\""));
+  EXPECT_THAT(refused({{"folder", std::string("lists")}}),
+              HasSubstr("has no effect with pairs = \"each_epoch\""));
   EXPECT_THAT(refused({{"pairs", std::string("once")}, {"count", std::int64_t{8}}}),
               HasSubstr("draw at most 6"));
   EXPECT_THAT(refused({{"pairs", std::string("once")}, {"rule", std::string("released")}}),

@@ -428,7 +428,8 @@ TEST_F(AdamOfTwoFlows, RefusesTheStateOfOtherModels) {
   seam::testing::Harness one("adam", std::make_unique<Adam>());
   one.training(true).upstream({&a_}).open();
   EXPECT_REFUSED(one.runner().load(two.runner().save()), Fault::data,
-                 "moments of different weights from those of the 1 trainable");
+                 "the checkpoint has '1.weight.mean', but no stage before this optimizer has "
+                 "such a weight");
 }
 
 TEST(Adam, WithoutWeightsUpstreamIsAnError) {

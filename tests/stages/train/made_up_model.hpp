@@ -18,6 +18,7 @@ class MadeUpModel final : public Transform, public Trainable {
   Tensor weight = torch::zeros({4}).requires_grad_(true);
   Tensor bias = torch::ones({2}).requires_grad_(true);
   double rate_scale = 1;
+  bool frozen_bias = false;
   int accepted = 0;
   double weight_when_accepted = 0;  // the first number
 
@@ -27,15 +28,17 @@ class MadeUpModel final : public Transform, public Trainable {
   }
   void process(Packet& /*packet*/, Context& /*context*/) override {}
   void save(Archive& archive) const override {
-    put_tensor(archive, "weight", weight);
-    put_tensor(archive, "bias", bias);
+    put_tensor(archive, "dense.weight", weight);
+    put_tensor(archive, "dense.bias", bias);
   }
   void load(const Archive& archive) override {
-    get_tensor(archive, "weight", weight);
-    get_tensor(archive, "bias", bias);
+    get_tensor(archive, "dense.weight", weight);
+    get_tensor(archive, "dense.bias", bias);
   }
   std::vector<NamedWeight> weights() override {
-    return {{"dense.weight", weight, rate_scale}, {"dense.bias", bias}};
+    std::vector<NamedWeight> all{{"dense.weight", weight, rate_scale}};
+    if (!frozen_bias) all.push_back({"dense.bias", bias});
+    return all;
   }
   void batch_accepted() override {
     ++accepted;

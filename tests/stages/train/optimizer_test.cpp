@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -339,6 +340,56 @@ TEST_F(OptimizerTest, StateOfOtherMomentsIsRefused) {
   sgd->open();
   EXPECT_REFUSED(sgd->runner().load(saved), Fault::data,
                  "the saved state has no entry '0.dense.weight.velocity'");
+}
+
+TEST_F(OptimizerTest, MomentsOfWeightsThatAreFrozenNowAreLeftOut) {
+  const auto train = [&](bool amsgrad) {
+    const auto adam = optimizer<Adam>(1);
+    adam->set("amsgrad", amsgrad);
+    const at::AutoGradMode gradients(true);
+    adam->push(train_test::with_loss(model().loss() + model().bias.sum()));
+    adam->finish();
+    return adam->runner().save();
+  };
+  const Archive saved = train(false);
+  const auto again = optimizer<Adam>(1);
+  model().frozen_bias = true;
+  again->open();
+  again->runner().load(saved);
+  const Archive of_weight = again->runner().save();
+  EXPECT_EQ(of_weight.get("0.dense.weight.mean", "f32").bytes,
+            saved.get("0.dense.weight.mean", "f32").bytes);
+  EXPECT_FALSE(of_weight.has("0.dense.bias.mean"));
+
+  model().frozen_bias = false;
+  const Archive with_largest = train(true);
+  const auto plain = optimizer<Adam>(1);
+  plain->open();
+  EXPECT_REFUSED(plain->runner().load(with_largest), Fault::data,
+                 "the checkpoint has '0.dense.bias.largest_square', which this optimizer does not "
+                 "keep with its parameters; set them as in the run that wrote the checkpoint");
+}
+
+TEST_F(OptimizerTest, ADecayOfZeroThatOthersReferToIsWarnedOf) {
+  seam::testing::RecordingServices services;
+  RunState run;
+  run.services = &services;
+  run.epochs = 9;
+  const auto warning = [&](std::map<std::string, Value> values) {
+    services.lines.clear();
+    StageRunner adam("adam", "train.adam", std::make_unique<Adam>());
+    adam.configure(values);
+    adam.bind_upstream({&model_});
+    adam.open(run);
+    adam.close();
+    return services.lines.empty() ? std::string() : services.lines.front().text;
+  };
+  const std::vector<std::string> biases{"*.bias"};
+  EXPECT_EQ(warning({{"no_decay", biases}, {"decoupled", true}, {"weight_decay", 0.1}}), "");
+  EXPECT_EQ(warning({{"no_decay", biases}}),
+            "`no_decay` has no effect, because `weight_decay` is 0");
+  EXPECT_EQ(warning({{"decoupled", true}}),
+            "`decoupled` has no effect, because `weight_decay` is 0");
 }
 
 TEST(GradientNorm, IsTheRootOfAllSquares) {

@@ -137,6 +137,16 @@ TEST(Schedule, ACosineThatEndsAtRateZeroBeforeTheRunIsRefused) {
   EXPECT_EQ(verdict(settings), "");
 }
 
+TEST(Schedule, MilestonesThatTheRunDoesNotReachAreWarnedOf) {
+  ScheduleSettings settings = with(Schedule::multi_step);
+  settings.milestones = {epochs_of_run - 1, 45};
+  EXPECT_EQ(verdict(settings), "");
+  settings.milestones = {epochs_of_run, 45};
+  EXPECT_EQ(verdict(settings),
+            "the run has 4 epochs, so the learning rate does not decrease: the first of "
+            "`milestones` is 4");
+}
+
 TEST(Schedule, ACosineByStepsThatHasEndedIsWarnedOf) {
   seam::testing::RecordingServices services;
   RunState run;

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "stages/packed_numbers.hpp"
+
 namespace seam::stages::item_proxies_test {
 
 using ::testing::ElementsAre;
@@ -39,11 +41,53 @@ TEST(ItemProxies, OfKnownItemsAreInOrderOfTheirNames) {
   proxies.assign({"skirt", "coat", "dress"});
   EXPECT_THAT(proxies.number_of({"skirt", "blazer", "coat"}, New::join), ElementsAre(2, 3, 0));
   proxies.accept();
-  EXPECT_EQ(proxies.left(), 0);
   proxies.assign({"a", "b"});
-  EXPECT_THAT(proxies.number_of({"coat", "dress", "skirt", "blazer"}, New::refused),
+  EXPECT_THAT(proxies.number_of({"coat", "dress", "skirt", "blazer"}, New::join),
               ElementsAre(0, 1, 2, 3))
       << "items keep their proxies";
+}
+
+TEST(ItemProxies, AreTrainedOnceABatchWithTheirItemIsAccepted) {
+  ItemProxies proxies(4);
+  proxies.assign({"skirt", "coat", "dress"});
+  EXPECT_EQ(proxies.left(), 4);
+  (void)proxies.number_of({"skirt", "coat"}, New::join);
+  proxies.accept();
+  (void)proxies.number_of({"dress"}, New::join);
+  EXPECT_THAT(proxies.number_of({"skirt", "coat"}, New::refused), ElementsAre(2, 0));
+  proxies.accept();  // nothing: an evaluation trains no proxy, and the batch before was skipped
+  EXPECT_EQ(proxies.left(), 2);
+  EXPECT_EQ(proxies.first_untrained(), "dress");
+  Archive archive;
+  proxies.save(archive);
+  ItemProxies again(4);
+  again.load(archive);
+  for (ItemProxies* each : {&proxies, &again}) {
+    EXPECT_THAT(complaint([&] {
+                  (void)each->number_of({"coat", "dress"}, New::refused);
+                }),
+                HasSubstr("item 'dress' has no trained proxy: it has not occurred in any"));
+    EXPECT_THAT(each->number_of({"dress", "blazer"}, New::join), ElementsAre(1, 3));
+    each->accept();
+    EXPECT_EQ(each->left(), 0);
+    EXPECT_EQ(each->first_untrained(), "");
+    EXPECT_THAT(each->number_of({"dress"}, New::refused), ElementsAre(1));
+  }
+}
+
+TEST(ItemProxies, OfACheckpointThatDoesNotSayWhichAreTrainedAllAre) {
+  ItemProxies proxies(2);
+  (void)proxies.number_of({"a"}, New::join);
+  proxies.accept();
+  Archive saved;
+  proxies.save(saved);
+  Archive old;
+  for (const auto& [name, entry] : saved.entries()) {
+    if (name != "untrained") old.put(name, entry);
+  }
+  ItemProxies again(2);
+  again.load(old);
+  EXPECT_THAT(again.number_of({"a"}, New::refused), ElementsAre(0));
 }
 
 TEST(ItemProxies, MoreKnownItemsThanProxiesAreNumberedAsTheyAppear) {
@@ -72,8 +116,9 @@ TEST(ItemProxies, AnItemWithoutOneIsNamed) {
                 (void)proxies.number_of({"a", "b", "c"}, New::join);
               }),
               HasSubstr("item 'c' has no proxy: all 2 belong to other items; set `items`"));
-  EXPECT_THAT(complaint([&] { (void)proxies.number_of({"a"}, New::refused); }),
-              HasSubstr("item 'a' has no proxy: it has not occurred in any training batch"));
+  EXPECT_THAT(
+      complaint([&] { (void)proxies.number_of({"a"}, New::refused); }),
+      HasSubstr("item 'a' has no trained proxy: it has not occurred in any training batch"));
 }
 
 Archive saved(const std::vector<std::string>& items, std::int64_t count) {
@@ -125,6 +170,9 @@ TEST(ItemProxies, ADamagedStateIsRefusedAndChangesNothing) {
   Archive doubled = saved({"a", "b"}, 2);
   doubled.put("items", "aa");
   EXPECT_THAT(refusal(doubled), HasSubstr("item 'a' has two saved proxies"));
+  Archive untrained = saved({"a"}, 2);
+  put_numbers(untrained, "untrained", {1});
+  EXPECT_THAT(refusal(untrained), HasSubstr("an untrained item 1 of 1"));
 }
 
 }  // namespace seam::stages::item_proxies_test
