@@ -105,17 +105,15 @@ void DrawnPairs::declare(Declaration& declaration) {
                  "once, the largest balanced number")
       .at_least(1)
       .only_with("pairs", std::vector<std::string>{"each_epoch", "once"});
-  declaration.parameter("pair_seed", pair_seed_, "seed of the pairs").only_with("pairs", "once");
+  declaration.parameter("pair_seed", pair_seed_, "seed for pairs = \"once\"");
   declaration
       .parameter("list", list_,
                  "a CSV file with the columns same (1 or 0), first and second (the images' names "
                  "in their data set)")
       .must_exist();
-  declaration
-      .parameter("folder", folder_,
-                 "folder for the pairs, relative to the run folder; they are written as STAGE.csv, "
-                 "which `list` can read")
-      .only_with("pairs", "once");
+  declaration.parameter("folder", folder_,
+                        "folder for the pairs of once, relative to the run folder; they are "
+                        "written as STAGE.csv, which `list` can read");
   declaration.needs(field::item);
   declaration.provides(field::group).doc("the pair's number in the epoch");
   declaration.provides(field::same_item).doc("1 for a pair of one item, 0 for one of two");
@@ -126,6 +124,10 @@ void DrawnPairs::open(Context& /*context*/) {
   if ((drawn_ == Drawn::list) != !list_.empty()) {
     refuse(list_.empty() ? "pairs is \"list\", but 'list' is not set"
                          : "'list' is set, but pairs is not \"list\"");
+  }
+  // Not only_with(): the files of earlier runs name the defaults.
+  if (drawn_ != Drawn::once && (pair_seed_ != 0 || folder_ != "pairs")) {
+    refuse("'pair_seed' and 'folder' only apply to pairs = \"once\"; set that, or remove them");
   }
   if (rule_ == PairRule::released && drawn_ != Drawn::each_epoch) {
     refuse("rule = \"released\" only applies to pairs = \"each_epoch\"; set that");

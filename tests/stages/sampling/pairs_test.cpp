@@ -278,9 +278,9 @@ TEST(PairsStage, RefusesWhatDoesNotFit) {
   EXPECT_THAT(refused({{"pairs", std::string("all")}, {"count", std::int64_t{4}}}),
               HasSubstr("has no effect with pairs = \"all\""));
   EXPECT_THAT(refused({{"pair_seed", std::int64_t{4}}}),
-              HasSubstr("has no effect with pairs = \"each_epoch\""));
+              HasSubstr("only apply to pairs = \"once\""));
   EXPECT_THAT(refused({{"folder", std::string("lists")}}),
-              HasSubstr("has no effect with pairs = \"each_epoch\""));
+              HasSubstr("only apply to pairs = \"once\""));
   EXPECT_THAT(refused({{"pairs", std::string("once")}, {"count", std::int64_t{8}}}),
               HasSubstr("draw at most 6"));
   EXPECT_THAT(refused({{"pairs", std::string("once")}, {"rule", std::string("released")}}),
