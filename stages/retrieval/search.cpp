@@ -171,7 +171,7 @@ std::string Search::uncompared(const Packet& query, const LeftOut& left_out) con
   const auto comparable = [&](std::size_t i) {
     const Origin& origin = origins[i];
     if (!files[i].empty()) return without_file_.empty();
-    if (query.has(field::paths) || origin.line > 0) return true;  // it is not in a file of its own
+    if (query.has(field::paths) || origin.line > 0) return true;  // an image in a file of many
     return query[field::indices][i] >= 0 && origin.file && !origin.file->empty() &&
            lists_ == std::set<std::string>{*origin.file};
   };
