@@ -26,7 +26,7 @@ void take_three(const std::vector<double>& values, std::array<float, 3>& target,
   }
   for (const double value : values) {
     if (value >= 0 && value <= 1) continue;
-    throw Error("parameter '" + parameter + "' has " + std::to_string(value) +
+    throw Error("parameter '" + parameter + "' has " + to_text(Value{value}) +
                     ", but the values are from 0 to 1; divide numbers for values from 0 to 255 by "
                     "255",
                 Fault::configuration);

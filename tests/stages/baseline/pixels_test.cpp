@@ -75,7 +75,7 @@ TEST(Pixels, APictureOfOneGreyIsOrthogonalToAllOthers) {
   for (const float grey : {0.F, 0.1F, 1.F}) {
     Harness harness("pixels", std::make_unique<Pixels>());
     const Tensor embedding = embedded(harness, torch::full({1, 3, 24, 24}, grey));
-    EXPECT_TRUE(torch::equal(embedding, torch::full_like(embedding, 1 / std::sqrt(1728.F))))
+    EXPECT_TRUE(torch::equal(embedding, torch::full_like(embedding, 1 / std::sqrt(1728.0))))
         << grey;
   }
   Harness harness("pixels", std::make_unique<Pixels>());
@@ -93,7 +93,7 @@ TEST(Pixels, APictureOfOneGreyIsIndexedAndSearched) {
   retrieval_test::Retrieval stages({1});
   stages.index.push(retrieval_test::batch(0, {"a", "grey", "b"}, embedding)).finish();
   ASSERT_TRUE(stages.index.errors().empty()) << stages.index.errors()[0].full_message();
-  stages.evaluate({retrieval_test::batch(7, {"grey", "b", "a"}, embedding.flip(0).roll(-1, 0))});
+  stages.evaluate({retrieval_test::batch(7, {"grey", "a", "b"}, embedding.flip(0).roll(-1, 0))});
   ASSERT_TRUE(stages.search.errors().empty()) << stages.search.errors()[0].full_message();
   EXPECT_EQ(stages.recall.metric("r@1"), 1);
 }
