@@ -171,8 +171,9 @@ std::string Search::uncompared(const Packet& query, const LeftOut& left_out) con
   const auto comparable = [&](std::size_t i) {
     const Origin& origin = origins[i];
     if (!files[i].empty()) return without_file_.empty();
-    if (query.has(field::paths) || origin.line > 0) return true;  // an image in a file of many
-    return query[field::indices][i] >= 0 && origin.file && !origin.file->empty() &&
+    // An image in a file of many, or of a source that tells nothing.
+    if (query.has(field::paths) || origin.line > 0 || !origin.file) return true;
+    return query[field::indices][i] >= 0 && !origin.file->empty() &&
            lists_ == std::set<std::string>{*origin.file};
   };
   for (std::size_t i = 0; i < origins.size(); ++i) {
