@@ -19,7 +19,7 @@ class CountedOnce {
   void add(const Packet& batch, std::size_t rows) {
     const std::vector<std::string> files = picture_files(batch, rows);
     for (std::size_t row = 0; row < rows; ++row) {
-      const std::string picture = files[row].empty() ? place_of(batch, row) : files[row];
+      const std::string picture = files[row].empty() ? place_in_list(batch, row) : files[row];
       if (picture.empty() || seen_.insert(picture).second) continue;
       throw Error(row_name(batch, row) +
                       " occurs twice in one evaluation, in which each image counts once; "
@@ -30,21 +30,6 @@ class CountedOnce {
   }
 
  private:
-  static const Origin* origin_of(const Packet& batch, std::size_t row) {
-    if (!batch.has(field::origins) || row >= batch[field::origins].size()) return nullptr;
-    return &batch[field::origins][row];
-  }
-
-  /// Lists tell rows apart by line or index; the name alone may be that of many.
-  static std::string place_of(const Packet& batch, std::size_t row) {
-    const Origin* const origin = origin_of(batch, row);
-    if (origin == nullptr || !origin->file) return {};
-    const bool indexed = batch.has(field::indices) && row < batch[field::indices].size() &&
-                         batch[field::indices][row] >= 0;
-    if (!indexed && origin->line <= 0) return {};
-    return origin->text() + (indexed ? "#" + std::to_string(batch[field::indices][row]) : "");
-  }
-
   std::unordered_set<std::string> seen_;
 };
 

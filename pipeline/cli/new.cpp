@@ -192,7 +192,6 @@ Replacements of_table(const std::string& name, const std::string& file) {
   set("item_column", table.item_column, false);  // there may be a column with labels, too
   set("separator", table.separator == '\t' ? "tab" : std::string(1, table.separator),
       table.separator == ',');
-  const bool one_list = table.query == table.gallery;
   const auto rows = [&](const std::string& split, const std::string& part) {
     if (table.held_out == 0) return "split = " + text(split);
     return "hold_out = " + std::to_string(table.held_out) + "  # items\npart = " + text(part);
@@ -204,10 +203,11 @@ Replacements of_table(const std::string& name, const std::string& file) {
   const std::int64_t size = items * images;
   const std::string batch = std::to_string(size);
   const std::string evaluation =
-      one_list
+      table.query == table.gallery
           ? "# Each image that is not used for training is searched for among the others of its "
             "list (leave-one-out)."
-          : "# Each query is searched for in the gallery.";
+      : table.leave_one_out ? "# Each query is searched for in the gallery, without itself."
+                            : "# Each query is searched for in the gallery.";
   return {{"template_pipeline", name},
           {"\"template_table\"", text(file)},
           {"# template_columns", columns},
@@ -215,7 +215,7 @@ Replacements of_table(const std::string& name, const std::string& file) {
           {"# template_query_rows", rows(table.query, "held_out")},
           {"# template_gallery_rows", rows(table.gallery, "held_out")},
           {"# template_evaluation", evaluation},
-          {"# template_search\n", one_list ? "exclude_self = true\n" : ""},
+          {"# template_search\n", table.leave_one_out ? "exclude_self = true\n" : ""},
           {"items = 1         # template_items", "items = " + std::to_string(items)},
           {"per_epoch = 1     # template_batches",
            "per_epoch = " + std::to_string(std::max(least_batches, table.train_images / size))},

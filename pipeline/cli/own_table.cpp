@@ -21,14 +21,23 @@ using Cells = std::vector<std::string>;
   throw Error("'" + file.string() + "' " + what, Fault::configuration);
 }
 
-/// Parses CSV (RFC 4180) and skips empty lines. The reader of the run checks the table; this one
-/// only finds columns and counts.
+void trim(std::string& cell) {
+  constexpr const char* blanks = " \t";
+  cell.erase(0, std::min(cell.find_first_not_of(blanks), cell.size()));
+  cell.erase(cell.find_last_not_of(blanks) + 1);
+}
+
+/// Parses CSV (RFC 4180), without blanks around cells, and skips empty lines. The reader of the run
+/// checks the table; this one only finds columns and counts.
 std::vector<Cells> rows_of(const std::string& text, char separator) {
   std::vector<Cells> rows;
   Cells row(1);
   bool quoted = false;
   const auto end_row = [&] {
-    if (row.size() > 1 || !row.front().empty()) rows.push_back(row);
+    if (row.size() > 1 || !row.front().empty()) {
+      std::ranges::for_each(row, trim);
+      rows.push_back(row);
+    }
     row.assign(1, {});
   };
   for (std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; at < text.size(); ++at) {
@@ -77,9 +86,22 @@ std::size_t column_of(const std::filesystem::path& file, const Cells& head, cons
 /// Number of images per item of a split.
 using Split = std::map<std::string, std::int64_t>;
 
-/// Assigns the splits to training, queries and gallery by their usual names.
+/// How many rows of a split have the flags `is_query`, `is_gallery` and both.
+struct Flagged {
+  std::int64_t query = 0;
+  std::int64_t gallery = 0;
+  std::int64_t both = 0;
+};
+
+/// As dataset.table, which rejects other texts.
+bool is_yes(const std::string& cell) {
+  return cell == "True" || cell == "true" || cell == "TRUE" || cell == "1" || cell == "1.0";
+}
+
+/// Assigns the splits to training, queries and gallery by their usual names, and by the flags in
+/// the evaluated split.
 void assign_splits(const std::filesystem::path& file, const std::map<std::string, Split>& splits,
-                   OwnTable& table) {
+                   std::map<std::string, Flagged>& flags, OwnTable& table) {
   std::vector<std::string> names;
   for (const auto& [name, items] : splits) names.push_back(name);
   const auto first = [&](const std::vector<std::string>& usual) {
@@ -90,10 +112,22 @@ void assign_splits(const std::filesystem::path& file, const std::map<std::string
   table.train = first({"train"});
   table.query = first({"query", "validation", "val", "test"});
   table.gallery = table.query == "query" ? first({"gallery"}) : table.query;
-  if (!table.train.empty() && !table.query.empty() && !table.gallery.empty()) return;
-  refuse(file, "has the splits " + enumerated(names) +
-                   "; accepted are train with query and gallery, or train with validation, val "
-                   "or test; without a column 'split', a fifth of the items is held out");
+  if (table.train.empty() || table.query.empty() || table.gallery.empty()) {
+    refuse(file, "has the splits " + enumerated(names) +
+                     "; accepted are train with query and gallery, or train with validation, val "
+                     "or test; without a column 'split', a fifth of the items is held out");
+  }
+  table.leave_one_out = table.query == table.gallery;
+  const Flagged& flagged = flags[table.query];
+  if (!table.leave_one_out || flagged.query + flagged.gallery == 0) return;
+  if (flagged.query == 0 || flagged.gallery == 0) {
+    refuse(file, fmt::format("has no row of split '{}' whose '{}' is true; set it, or remove both "
+                             "flags to search for each image among the others",
+                             table.query, flagged.query == 0 ? "is_query" : "is_gallery"));
+  }
+  table.gallery += "/gallery";
+  table.query += "/query";
+  table.leave_one_out = flagged.both > 0;
 }
 
 }  // namespace
@@ -108,9 +142,12 @@ OwnTable read_own_table(const std::filesystem::path& file) {
   const std::size_t path = column_of(file, head, "files", {"path", "file"});
   const std::size_t item = column_of(file, head, "items", {"item", "label"});
   const auto split = place_of(head, {"split"});
+  const auto is_query = place_of(head, {"is_query"});
+  const auto is_gallery = place_of(head, {"is_gallery"});
   table.path_column = head[path];
   table.item_column = head[item];
   std::map<std::string, Split> splits;
+  std::map<std::string, Flagged> flags;
   std::map<std::string, std::size_t> row_of_path;
   for (std::size_t at = 1; at < rows.size(); ++at) {
     const Cells& row = rows[at];
@@ -123,9 +160,17 @@ OwnTable read_own_table(const std::filesystem::path& file) {
       refuse(file, fmt::format("has the file '{}' in rows {} and {}; remove one", row[path],
                                first->second, at + 1));
     }
-    ++splits[split ? row[*split] : std::string()][row[item]];
+    const std::string& of_split = split ? row[*split] : table.train;
+    ++splits[of_split][row[item]];
+    if (!is_query || !is_gallery) continue;
+    const bool query = is_yes(row[*is_query]);
+    const bool gallery = is_yes(row[*is_gallery]);
+    flags[of_split].query += query ? 1 : 0;
+    flags[of_split].gallery += gallery ? 1 : 0;
+    flags[of_split].both += query && gallery ? 1 : 0;
   }
-  if (split) assign_splits(file, splits, table);
+  table.leave_one_out = true;
+  if (split) assign_splits(file, splits, flags, table);
   Split train = splits.at(table.train);
   if (!split) {
     constexpr std::int64_t share = 5;

@@ -15,8 +15,8 @@ void Pixels::declare(Declaration& d) {
               "subtract the mean of all values of the image, so that brightness has no effect; "
               "with unit_length, distances rank images in the same order as correlation");
   d.parameter("unit_length", unit_length_,
-              "scale to length 1, so that contrast has no effect; an image whose values are all "
-              "zero stays zero");
+              "scale to length 1, so that contrast has no effect; an image without contrast gets "
+              "equal elements");
   d.needs(field::images);
   d.provides(field::embedding);
 }
@@ -50,8 +50,10 @@ void scale_to_unit_length(std::span<float> values) {
   // that differ at all give a much larger length.
   constexpr double least = 1e-6;
   const double length = std::sqrt(squares);
-  if (!(length > least * std::sqrt(static_cast<double>(values.size())))) {
-    if (!std::isnan(length)) std::fill(values.begin(), values.end(), 0.F);  // the index reports NaN
+  const double root = std::sqrt(static_cast<double>(values.size()));
+  if (!(length > least * root)) {
+    if (std::isnan(length)) return;  // the index reports it
+    std::fill(values.begin(), values.end(), static_cast<float>(1 / root));
     return;
   }
   for (float& value : values) value = static_cast<float>(value / length);

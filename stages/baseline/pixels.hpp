@@ -24,7 +24,8 @@ class Pixels final : public Compute<Transform> {
 
 /// Subtracts the mean of the values, summed in double in their order.
 void centre(std::span<float> values);
-/// Scales the values to length 1; zeros, which have no direction, stay zeros.
+/// Scales the values to length 1. Zeros, which have no direction, get that of equal values, which
+/// is orthogonal to all centred values.
 void scale_to_unit_length(std::span<float> values);
 
 }  // namespace seam::stages

@@ -24,6 +24,13 @@ void take_three(const std::vector<double>& values, std::array<float, 3>& target,
                     " numbers; give three, for red, green and blue, or none",
                 Fault::configuration);
   }
+  for (const double value : values) {
+    if (value >= 0 && value <= 1) continue;
+    throw Error("parameter '" + parameter + "' has " + to_text(Value{value}) +
+                    ", but the values are from 0 to 1; divide numbers for values from 0 to 255 by "
+                    "255",
+                Fault::configuration);
+  }
   std::ranges::transform(values, target.begin(), [](double v) { return static_cast<float>(v); });
 }
 

@@ -8,15 +8,23 @@
 
 namespace seam::stages {
 
+std::optional<std::int64_t> category_number(std::string_view category) {
+  const std::size_t point = category.find('.');
+  const bool zeros = point != std::string_view::npos && point + 1 < category.size() &&
+                     category.find_first_not_of('0', point + 1) == std::string_view::npos;
+  const auto number = number_in<std::int64_t>(zeros ? category.substr(0, point) : category);
+  return number && *number >= 0 ? number : std::nullopt;
+}
+
 NumberedCategories number_categories(const std::vector<std::string>& rows,
                                      const std::set<std::string>& all) {
   NumberedCategories categories;
   categories.rows.reserve(rows.size());
   const bool named = std::any_of(all.begin(), all.end(), [](const std::string& category) {
-    return number_in<std::int64_t>(category).value_or(-1) < 0;
+    return !category_number(category);
   });
   if (!named) {
-    for (const std::string& row : rows) categories.rows.push_back(*number_in<std::int64_t>(row));
+    for (const std::string& row : rows) categories.rows.push_back(*category_number(row));
     return categories;
   }
   std::unordered_map<std::string_view, std::int64_t> numbers;

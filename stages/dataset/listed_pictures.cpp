@@ -23,6 +23,8 @@ void ListedPictures::serve(std::vector<PictureRow> rows, std::vector<std::string
                            const std::string& images) {
   rows_ = std::move(rows);
   categories_ = std::move(categories);
+  own_numbers_ = categories_.empty() &&
+                 std::ranges::any_of(rows_, [](const PictureRow& row) { return row.category > 0; });
   list_ = std::make_shared<const std::string>(list);
   next_ = 0;
   std::vector<std::string> items;

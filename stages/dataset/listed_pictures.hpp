@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "stages/dataset/folds.hpp"
+#include "stages/own_numbers.hpp"
 #include "stages/served_items.hpp"
 
 namespace seam::stages {
@@ -38,11 +39,12 @@ struct PictureFieldDocs {
   std::string path = "the image's file";
 };
 
-class ListedPictures : public Source, public CategoryNames, public ServedItems {
+class ListedPictures : public Source, public CategoryNames, public OwnNumbers, public ServedItems {
  public:
   void begin(Context& context) final;
   More produce(Emitter& emitter, Context& context) final;
   [[nodiscard]] const std::vector<std::string>& category_names() const final { return categories_; }
+  [[nodiscard]] bool has_own_numbers() const final { return own_numbers_; }
   [[nodiscard]] const Names& served_items() const final { return items_; }
 
  protected:
@@ -63,6 +65,7 @@ class ListedPictures : public Source, public CategoryNames, public ServedItems {
   std::optional<std::int64_t> limit_;
   std::shared_ptr<const std::string> list_;
   std::vector<std::string> categories_;
+  bool own_numbers_ = false;
   std::vector<PictureRow> rows_;
   std::vector<std::size_t> served_;
   Names items_;  // of those

@@ -11,7 +11,6 @@
 #include "stages/dataset/counted_list.hpp"
 #include "stages/dataset/in_quotes.hpp"
 #include "stages/dataset/tar_samples.hpp"
-#include "stages/number_in.hpp"
 #include "stages/picture_paths.hpp"
 
 namespace seam::stages {
@@ -66,11 +65,6 @@ LabelSource source_in(const std::string& text, const char* parameter, const std:
   throw Error("parameter '" + std::string(parameter) + "' is '" + text + "'; expected \"" + none +
                   "\", \"cls\" or \"json:FIELD\"",
               Fault::configuration);
-}
-
-/// Whether the category is a number of those that number_categories() keeps.
-bool is_number(const std::string& category) {
-  return number_in<std::int64_t>(category).value_or(-1) >= 0;
 }
 
 }  // namespace
@@ -140,7 +134,8 @@ void Tar::open(Context& context) {
       const std::string path = tar + "/" + member;
       if (sample.item.empty()) sample.item = path;
       categories.push_back(std::move(sample.category));
-      if (is_number(categories.back()) != is_number(categories.front())) {
+      if (category_number(categories.back()).has_value() !=
+          category_number(categories.front()).has_value()) {
         throw Error(path + " has the category " + in_quotes(categories.back()) + ", and " +
                     rows.front().path.string() + " has " + in_quotes(categories.front()) +
                     "; categories are either all names or all whole numbers from 0");

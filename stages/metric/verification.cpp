@@ -19,13 +19,16 @@ constexpr const char* remedy =
 /// The equal error rate, and the area under the curve, of random distances.
 constexpr double chance_level = 0.5;
 
-/// Identifies the images of the rows: their files, or their names in the list; empty if neither is
-/// known.
+/// Identifies the images of the rows: their files, their indices in the list, or their names; empty
+/// if none is known.
 std::vector<std::string> pictures_of(const Packet& packet, std::size_t rows) {
   std::vector<std::string> pictures = picture_files(packet, rows);
   if (!packet.has(field::origins)) return pictures;
   const std::vector<Origin>& origins = packet.get(field::origins);
   for (std::size_t row = 0; row < std::min(rows, origins.size()); ++row) {
+    const bool indexed = packet.has(field::indices) && row < packet.get(field::indices).size() &&
+                         packet.get(field::indices)[row] >= 0;
+    if (pictures[row].empty() && indexed) pictures[row] = place_in_list(packet, row);
     if (pictures[row].empty()) pictures[row] = origins[row].item;
   }
   return pictures;
@@ -83,7 +86,8 @@ void Verification::declare(Declaration& d) {
   d.accepts(field::pair_folds).doc("the folds of the list, equal in rows 2k and 2k+1");
   d.accepts(field::groups).doc("to reject rows that are not a pair");
   d.accepts(field::items).doc("to reject pairs for which `same` is wrong");
-  d.accepts(field::indices).doc("to name pairs, for `seam compare --paired`");
+  d.accepts(field::indices)
+      .doc("to tell boxes of one image apart, and to name pairs for `seam compare --paired`");
   d.accepts(field::origins).doc("to name a rejected image, and pairs");
   d.accepts(field::paths)
       .doc("to reject an image paired with itself, and a pair that occurs twice");
@@ -144,8 +148,8 @@ void Verification::check_once(const Packet& packet, std::size_t first, std::stri
                               std::string b) {
   if (a.empty() || b.empty()) return;
   if (a == b) {
-    throw Error("'" + a +
-                    "' is paired with itself, which any model accepts; evaluate pairs of "
+    throw Error(row_name(packet, first) +
+                    " is paired with itself, which any model accepts; evaluate pairs of "
                     "different images, such as those of sampling.pairs with rule = \"balanced\"",
                 Fault::configuration);
   }

@@ -120,7 +120,7 @@ Image contact_sheet(std::span<const SheetCell> cells, std::size_t columns, int s
   return image_from_mat(sheet);
 }
 
-fs::path file_of(const Origin& origin, const fs::path& root) {
+fs::path file_of(const Origin& origin, const fs::path& root, const fs::path& known) {
   fs::path name = origin.item;
   std::error_code missing;
   if (name.empty()) {
@@ -137,6 +137,7 @@ fs::path file_of(const Origin& origin, const fs::path& root) {
                     "'; set 'root' to the folder that the list's names are relative to",
                 Fault::data);
   }
+  if (!known.empty()) return known;
   if (name.is_absolute() && fs::is_regular_file(name, missing)) return name;
   // A list is in the data set's folder or below it: root/list.csv, root/Eval/list.txt.
   constexpr int most_folders = 4;

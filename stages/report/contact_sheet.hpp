@@ -41,10 +41,12 @@ Image contact_sheet(std::span<const SheetCell> cells, std::size_t columns, int s
 
 ///     Origin{"inshop/Eval/list.txt", 17, "img/a.jpg"} ──► inshop/img/a.jpg ──► thumbnail ──► JPEG
 ///
-/// The file of an image. File names in lists are relative to the list's folder or to one above it;
-/// `root`, if not empty, is that folder. For an image in a tar, the path of its member:
+/// The file of an image. `root`, if not empty, is the folder that file names in its list are
+/// relative to; otherwise `known` is the file, as its data set located it. If both are empty, the
+/// list's folder and those above it are searched. For an image in a tar, the path of its member:
 /// "train.tar/a.jpg". Throws seam::Error (data) if there is no such file.
-std::filesystem::path file_of(const Origin& origin, const std::filesystem::path& root);
+std::filesystem::path file_of(const Origin& origin, const std::filesystem::path& root,
+                              const std::filesystem::path& known = {});
 
 /// The whole image with its longer side scaled to `size` pixels; smaller images stay unchanged.
 Image thumbnail_of(const Image& image, int size);

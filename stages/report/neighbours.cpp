@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "stages/class_vocabulary.hpp"
+#include "stages/picture_paths.hpp"
 #include "stages/ranking_method.hpp"
 #include "stages/report/contact_sheet.hpp"
 
@@ -119,9 +120,10 @@ void DrawnNeighbours::declare(Declaration& d) {
               "number of categories to sample: those with the most queries")
       .range(0, 1000);
   d.parameter("size", size_, "longer side of the drawn images").range(16, 1024).unit("px");
-  d.parameter("root", root_,
-              "the folder that the data set's file names are relative to; empty: searched from its "
-              "list upwards")
+  d.parameter(
+       "root", root_,
+       "the folder that the data set's file names are relative to; empty: the files that the "
+       "data set read or, if they are unknown, searched from its list upwards")
       .folder_with({});
   d.parameter("folder", folder_, "folder of the drawings, relative to the run folder");
   d.needs(field::rankings).contract("*[N," + std::to_string(k_) + "+]");
@@ -129,6 +131,7 @@ void DrawnNeighbours::declare(Declaration& d) {
   d.needs(field::items);
   d.upstream(names_, "names of the categories");
   d.accepts(field::categories).doc("-1 if absent: one sample of all queries");
+  d.accepts(field::paths).doc("the queries' files");
 }
 
 void DrawnNeighbours::open(Context& context) {
@@ -170,6 +173,9 @@ AskedQuery DrawnNeighbours::asked(const Packet& packet, std::size_t query) const
   AskedQuery asked;
   asked.origin = packet.get(field::origins)[query];
   asked.item = packet.get(field::items)[query];
+  if (packet.has(field::paths) && query < packet.get(field::paths).size()) {
+    asked.file = packet.get(field::paths)[query];
+  }
   if (packet.has(field::categories)) asked.category = packet.get(field::categories)[query];
   asked.relevant = rankings.relevant[query];
   for (std::size_t rank = 0; rank < found; ++rank) {
@@ -185,8 +191,14 @@ AskedQuery DrawnNeighbours::asked(const Packet& packet, std::size_t query) const
   return asked;
 }
 
-Json DrawnNeighbours::draw(const Origin& origin, const std::string& item, std::int64_t category,
-                           Drawn& drawn) const {
+std::filesystem::path DrawnNeighbours::file_of_row(std::size_t row) const {
+  const auto* const images = dynamic_cast<const retrieval::GalleryImages*>(&*gallery_);
+  if (images == nullptr || row >= images->files().size()) return {};
+  return images->files()[row];
+}
+
+Json DrawnNeighbours::draw(const Origin& origin, const std::filesystem::path& file,
+                           const std::string& item, std::int64_t category, Drawn& drawn) const {
   const auto [known, fresh] = drawn.by_name.try_emplace(origin.text());
   Json& picture = known->second;
   if (!fresh) return picture;
@@ -194,7 +206,7 @@ Json DrawnNeighbours::draw(const Origin& origin, const std::string& item, std::i
   if (category >= 0) picture["category"] = category;
   std::vector<std::uint8_t> bytes;
   try {
-    Image image = read_thumbnail(file_of(origin, root_), size_);
+    Image image = read_thumbnail(file_of(origin, root_, file), size_);
     bytes = jpeg_of(image);
     drawn.images.emplace(origin.text(), std::move(image));
   } catch (const Error& error) {
@@ -230,13 +242,14 @@ void DrawnNeighbours::add_row(const AskedQuery& query, const std::string& group,
 Json DrawnNeighbours::draw_query(const AskedQuery& query, Drawn& drawn) const {
   Json neighbours = Json::array();
   for (const FoundPicture& found : query.nearest) {
-    const retrieval::GalleryRow& row = gallery_->rows()[static_cast<std::size_t>(found.row)];
-    Json picture = draw(row.origin, row.item, row.category, drawn);
+    const auto at = static_cast<std::size_t>(found.row);
+    const retrieval::GalleryRow& row = gallery_->rows()[at];
+    Json picture = draw(row.origin, file_of_row(at), row.item, row.category, drawn);
     picture["right"] = found.right;
     picture["distance"] = found.distance;
     neighbours.push_back(std::move(picture));
   }
-  Json drawn_query{{"query", draw(query.origin, query.item, query.category, drawn)},
+  Json drawn_query{{"query", draw(query.origin, query.file, query.item, query.category, drawn)},
                    {"relevant", query.relevant},
                    {"neighbours", std::move(neighbours)}};
   if (query.first_right > 0) drawn_query["first_right"] = query.first_right;

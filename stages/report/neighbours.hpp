@@ -40,6 +40,7 @@ struct FoundPicture {
 
 struct AskedQuery {
   Origin origin;
+  std::filesystem::path file;  ///< empty if unknown
   std::string item;
   std::int64_t category = -1;         ///< -1: unknown
   std::int64_t relevant = 0;          ///< number of gallery images of its item
@@ -93,8 +94,11 @@ class DrawnNeighbours final : public Compute<Sink> {
   };
 
   [[nodiscard]] AskedQuery asked(const Packet& packet, std::size_t query) const;
-  [[nodiscard]] nlohmann::ordered_json draw(const Origin& origin, const std::string& item,
-                                            std::int64_t category, Drawn& drawn) const;
+  [[nodiscard]] nlohmann::ordered_json draw(const Origin& origin, const std::filesystem::path& file,
+                                            const std::string& item, std::int64_t category,
+                                            Drawn& drawn) const;
+  /// The file of a gallery row; empty if unknown.
+  [[nodiscard]] std::filesystem::path file_of_row(std::size_t row) const;
   [[nodiscard]] nlohmann::ordered_json draw_query(const AskedQuery& query, Drawn& drawn) const;
   /// Adds the query to the sheet, unless the sheet is full; its images must have been drawn.
   void add_row(const AskedQuery& query, const std::string& group, Drawn& drawn) const;

@@ -196,6 +196,13 @@ void Embedded::read_table(const fs::path& stem) {
       throw Error(where + ": " + std::to_string(row.cells.size()) + " cells instead of " +
                   std::to_string(head.size()));
     }
+    if (number_of(row.cells[0], where) != position) {
+      throw Error(where + ": the column 'row' is " +
+                  (row.cells[0].empty() ? "empty" : row.cells[0]) + ", but this is row " +
+                  std::to_string(position) + " of '" + stem.string() +
+                  ".npy'; the lines were probably sorted or edited in another program. Sort them "
+                  "by 'row' if all are still there, or export the embeddings again");
+    }
     if (!list || *list != row.cells[5]) list = std::make_shared<const std::string>(row.cells[5]);
     rows_.push_back({number_of(row.cells[6], where), files_.size(), position,
                      number_of(row.cells[2], where), number_of(row.cells[4], where), row.cells[1],

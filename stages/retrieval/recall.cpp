@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "stages/class_vocabulary.hpp"
+#include "stages/counted.hpp"
 #include "stages/listed_files.hpp"
 #include "stages/published/published_rows.hpp"
 #include "stages/ranking_method.hpp"
@@ -99,6 +100,7 @@ void Recall::begin(Context& /*context*/) {
   counted_.clear();
   pictures_.clear();
   outcomes_.clear();
+  first_lone_.clear();
   gallery_difference_.reset();
   evaluation_ = Evaluation();
   evaluation_.protocol = protocol_;
@@ -253,6 +255,11 @@ void Recall::process(const Packet& packet, Context& /*context*/) {
       query.tied_beyond_relevant = ranking.neighbours.tied_beyond_relevant[q];
       query.relevant = rankings.relevant[q];
       query.item = rankings.item[q];
+      if (query.relevant == 0 && first_lone_.empty()) {
+        first_lone_ = row_name(packet, q);
+        const bool named = packet.has(field::items) && q < packet[field::items].size();
+        if (named) first_lone_ += " of item '" + packet[field::items][q] + "'";
+      }
       if (reads_labels(ranking.mask)) {  // only images of its category are ranked
         if (searched != nullptr && !searched->own_category.empty()) {
           query.searched = searched->own_category[q].images;
@@ -394,7 +401,16 @@ void Recall::end(Context& context) {
     context.warn("leaky: under mask " + to_string(result.mask) +
                  " the true category of every query narrows its search");
   }
-  const std::string reason = incomparable(evaluation_, results.front().recall);
+  const RecallResult& first = results.front().recall;
+  if (first.lone_queries > 0 && lone_ == LoneQueries::leave_out) {
+    context.warn(counted(first.lone_queries, "query", "queries") + " of " + grouped(first.queries) +
+                 " left out, because the gallery has no " +
+                 (evaluation_.self_excluded ? "other " : "") +
+                 "image of their item; the first is " + first_lone_ +
+                 ". Check the names of items, or set lone_queries = \"miss\" to count them as "
+                 "missed");
+  }
+  const std::string reason = incomparable(evaluation_, first);
   // A data set reports its differences itself; they are not repeated in every epoch.
   if (!reason.empty() && reason != evaluation_.data_difference) {
     context.warn("not comparable with published numbers: " + reason);

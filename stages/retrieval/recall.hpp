@@ -72,7 +72,8 @@ class Recall final : public Sink {
   std::vector<Counted> counted_;
   CountedOnce pictures_;
   std::vector<Outcome>
-      outcomes_;  ///< of all queries, by mask and then in the order of note_values()
+      outcomes_;            ///< of all queries, by mask and then in the order of note_values()
+  std::string first_lone_;  ///< the first query whose item is not in the gallery
   std::optional<std::string> gallery_difference_;  ///< from the first batch with this information
 };
 

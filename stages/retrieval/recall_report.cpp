@@ -118,7 +118,12 @@ std::string protocol_of(const Evaluation& evaluation, const MaskResult& result) 
   text += "/ties=id/self=";
   text += evaluation.self_excluded ? "excluded" : "kept";
   text += "/lone=";
-  text += result.recall.lone_policy == LoneQueries::leave_out ? "left-out" : "missed";
+  if (result.recall.lone_policy == LoneQueries::miss) {
+    text += "missed";
+  } else {  // the results are those of the other queries
+    if (result.recall.lone_queries > 0) text += std::to_string(result.recall.lone_queries) + "-";
+    text += "left-out";
+  }
   text += "/mask=" + to_string(result.mask);
   return evaluation.trainings_since_gallery > 0 ? text + "/gallery=older" : text;
 }

@@ -162,16 +162,28 @@ std::string Search::finding_itself(const Packet& query, const LeftOut& left_out)
   return {};
 }
 
-/// Names a query of the batch that may be in the gallery under a different list, if the gallery
-/// does not know the files of all images, and what to do.
+/// Names a query of the batch that may be in the gallery under a different list, if the query or
+/// the gallery does not know the files of all images, and what to do. Rows of retrieval.embedded
+/// have neither files nor lines, and are compared within one list only.
 std::string Search::uncompared(const Packet& query, const LeftOut& left_out) const {
-  if (without_file_.empty()) return {};
   const auto& origins = query[field::origins];
   const std::vector<std::string> files = picture_files(query, origins.size());
+  const auto comparable = [&](std::size_t i) {
+    const Origin& origin = origins[i];
+    if (!files[i].empty()) return without_file_.empty();
+    // An image in a file of many, or of a source that tells nothing.
+    if (query.has(field::paths) || origin.line > 0 || !origin.file) return true;
+    return query[field::indices][i] >= 0 && !origin.file->empty() &&
+           lists_ == std::set<std::string>{*origin.file};
+  };
   for (std::size_t i = 0; i < origins.size(); ++i) {
-    if (files[i].empty() || !left_out[i].empty()) continue;
+    if (!left_out[i].empty() || comparable(i)) continue;
     return "whether query " + origins[i].text() + " is in the gallery is unknown, because " +
-           without_file_;
+           (!files[i].empty()
+                ? without_file_
+                : "it has neither a file nor a line, as rows of retrieval.embedded, and the "
+                  "gallery is not of the same list only; use one list with the splits query and "
+                  "gallery for both, or embed both from image files in this run");
   }
   return {};
 }

@@ -29,8 +29,8 @@ struct SearchedGallery {
   std::string without_item;
   /// Describes a query that is in the gallery and may find itself; empty if there is none.
   std::string finds_itself;
-  /// Names a query whose file may be in the gallery, which does not know the files of all its
-  /// images, and what to do; empty if there is none.
+  /// Names a query that may be in the gallery, if it or the gallery does not know all files, and
+  /// what to do; empty if there is none.
   std::string uncompared;
   std::set<std::string> lists;  ///< the gallery's list files
   /// [N] the images that each query could find if its true category narrows the search; empty if no

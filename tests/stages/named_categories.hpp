@@ -1,4 +1,4 @@
-/// A data set that gives no packets, only names to its categories: as real ones, once it is open.
+/// Data sets that give no packets, only names or numbers to categories: as real ones, once open.
 #pragma once
 
 #include <seam/category_names.hpp>
@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "stages/own_numbers.hpp"
 
 namespace seam::stages {
 
@@ -22,6 +24,22 @@ class NamedCategories final : public Source, public CategoryNames {
 
  private:
   std::vector<std::string> names_;
+  std::vector<std::string> none_;
+  bool opened_ = false;
+};
+
+/// A list whose categories are numbers: all 0, or others too.
+class NumberedList final : public Source, public CategoryNames, public OwnNumbers {
+ public:
+  explicit NumberedList(bool above_0) : above_0_(above_0) {}
+  void declare(Declaration& d) override { d.offers<CategoryNames>(*this); }
+  void open(Context& /*context*/) override { opened_ = true; }
+  More produce(Emitter& /*emitter*/, Context& /*context*/) override { return More::no; }
+  [[nodiscard]] const std::vector<std::string>& category_names() const override { return none_; }
+  [[nodiscard]] bool has_own_numbers() const override { return opened_ && above_0_; }
+
+ private:
+  bool above_0_;
   std::vector<std::string> none_;
   bool opened_ = false;
 };

@@ -10,6 +10,8 @@
 #include <memory>
 #include <vector>
 
+#include "tests/stages/retrieval/batches.hpp"
+
 namespace seam::stages::pixels_test {
 
 using seam::testing::Harness;
@@ -69,12 +71,31 @@ TEST(Pixels, CanBeLeftAsTheyAre) {
   EXPECT_NE(embedded(harness, images).data_ptr(), images.data_ptr());
 }
 
-TEST(Pixels, APictureOfOneColourIsZeroNotNoise) {
+TEST(Pixels, APictureOfOneGreyIsOrthogonalToAllOthers) {
   for (const float grey : {0.F, 0.1F, 1.F}) {
     Harness harness("pixels", std::make_unique<Pixels>());
     const Tensor embedding = embedded(harness, torch::full({1, 3, 24, 24}, grey));
-    EXPECT_TRUE(torch::equal(embedding, torch::zeros_like(embedding))) << grey;
+    EXPECT_TRUE(torch::equal(embedding, torch::full_like(embedding, 1 / std::sqrt(1728.0))))
+        << grey;
   }
+  Harness harness("pixels", std::make_unique<Pixels>());
+  const Tensor one = torch::arange(12.F).view({1, 3, 2, 2}).sin().abs();
+  const Tensor both = embedded(harness, torch::cat({one, torch::full_like(one, 0.3F)}));
+  EXPECT_NEAR(both[0].dot(both[1]).item<float>(), 0, 1e-6);
+  EXPECT_NEAR(both[1].norm().item<float>(), 1, 1e-6);
+}
+
+TEST(Pixels, APictureOfOneGreyIsIndexedAndSearched) {
+  const Tensor picture = torch::arange(12.F).view({1, 3, 2, 2}).sin().abs();
+  const Tensor images = torch::cat({picture, torch::zeros_like(picture), 1 - picture});
+  Harness pixels("pixels", std::make_unique<Pixels>());
+  const Tensor embedding = embedded(pixels, images);
+  retrieval_test::Retrieval stages({1});
+  stages.index.push(retrieval_test::batch(0, {"a", "grey", "b"}, embedding)).finish();
+  ASSERT_TRUE(stages.index.errors().empty()) << stages.index.errors()[0].full_message();
+  stages.evaluate({retrieval_test::batch(7, {"grey", "a", "b"}, embedding.flip(0).roll(-1, 0))});
+  ASSERT_TRUE(stages.search.errors().empty()) << stages.search.errors()[0].full_message();
+  EXPECT_EQ(stages.recall.metric("r@1"), 1);
 }
 
 TEST(Pixels, NaNIsNotHidden) {

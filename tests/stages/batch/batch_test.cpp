@@ -329,6 +329,13 @@ TEST_F(BatchTest, RefusesParametersThatCannotWork) {
   Harness deviation("batch", std::make_unique<Batch>());
   deviation.set("deviation", Value{std::vector<double>{0.5, 0.5, 0.0}});
   EXPECT_REFUSED(deviation.open(), Fault::configuration, "parameter 'deviation' must be above 0");
+  for (const char* parameter : {"mean", "deviation"}) {
+    for (const double number : {123.675, 1.01, -0.1}) {
+      Harness bytes("batch", std::make_unique<Batch>());
+      bytes.set(parameter, Value{std::vector<double>{0.5, 0.5, number}});
+      EXPECT_REFUSED(bytes.open(), Fault::configuration, "but the values are from 0 to 1; divide");
+    }
+  }
   Harness groups("batch", std::make_unique<Batch>());
   groups.set("size", 2).set("group_size", 3);
   EXPECT_REFUSED(groups.open(), Fault::configuration, "group_size is 3 and size is 2");

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "stages/own_numbers.hpp"
 #include "stages/published_lists.hpp"
 #include "stages/served_items.hpp"
 #include "tests/temporary_folder.hpp"
@@ -37,6 +38,12 @@ inline std::string file_content(const std::filesystem::path& file) {
 inline const std::vector<std::string>& names_of(testing::Harness& harness) {
   void* found = harness.runner().interface(type_name<CategoryNames>());
   return static_cast<CategoryNames*>(found)->category_names();
+}
+
+/// Whether the opened data set numbers categories without names.
+inline bool has_own_numbers(testing::Harness& harness) {
+  void* found = harness.runner().interface(type_name<CategoryNames>());
+  return dynamic_cast<OwnNumbers&>(*static_cast<CategoryNames*>(found)).has_own_numbers();
 }
 
 /// The items of an opened data set.

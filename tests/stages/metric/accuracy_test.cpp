@@ -195,28 +195,47 @@ class NumberedModel final : public Transform {
   ClassVocabulary vocabulary_;
 };
 
+/// The error of an evaluation of a model that was trained on other data, or "began".
+std::string evaluated(std::unique_ptr<Stage> trained_on, std::unique_ptr<Stage> tested_on) {
+  Harness training("train_items", std::move(trained_on));
+  Harness test("test_items", std::move(tested_on));
+  Harness model("model", std::make_unique<NumberedModel>());
+  Harness accuracy("accuracy", std::make_unique<Accuracy>());
+  accuracy.upstream({&test.runner(), &model.runner()});
+  // The order of a run that trains first: stages that only later flows use are opened last.
+  training.open();
+  model.upstream({&training.runner(), &test.runner()}).open();
+  test.open();
+  try {
+    accuracy.push(batch(torch::tensor({{1.F, 0.F}}), {0})).finish();
+  } catch (const Error& error) {
+    return error.full_message();
+  }
+  return "began";
+}
+
 TEST(AccuracyStage, AModelWhoseDataSetsNumberCategoriesInDifferentWaysIsRefused) {
   const auto began = [](std::vector<std::string> trained, std::vector<std::string> evaluated) {
-    Harness training("train_items", std::make_unique<NamedCategories>(std::move(trained)));
-    Harness test("test_items", std::make_unique<NamedCategories>(std::move(evaluated)));
-    Harness model("model", std::make_unique<NumberedModel>());
-    Harness accuracy("accuracy", std::make_unique<Accuracy>());
-    accuracy.upstream({&test.runner(), &model.runner()});
-    // The order of a run that trains first: stages that only later flows use are opened last.
-    training.open();
-    model.upstream({&training.runner(), &test.runner()}).open();
-    test.open();
-    try {
-      accuracy.push(batch(torch::tensor({{1.F, 0.F}}), {0})).finish();
-    } catch (const Error& error) {
-      return error.full_message();
-    }
-    return std::string("began");
+    return accuracy_test::evaluated(std::make_unique<NamedCategories>(std::move(trained)),
+                                    std::make_unique<NamedCategories>(std::move(evaluated)));
   };
   EXPECT_EQ(began({"bag", "coat"}, {"bag", "coat"}), "began");
   EXPECT_EQ(began({}, {"bag", "coat"}), "began");
   EXPECT_THAT(began({"bag", "coat"}, {"coat", "bag"}),
               HasSubstr("category 0 is 'bag' in one (of 2 categories) and 'coat' in another"));
+}
+
+TEST(AccuracyStage, AListOfNumbersAgreesWithNoListOfNames) {
+  const auto names = [] {
+    return std::make_unique<NamedCategories>(std::vector<std::string>{"bag", "hat"});
+  };
+  const auto numbers = [](bool above_0) { return std::make_unique<NumberedList>(above_0); };
+  const auto refused = HasSubstr(
+      "names its categories (0 is 'bag'), and the list of another has whole numbers instead");
+  EXPECT_THAT(evaluated(names(), numbers(true)), refused);
+  EXPECT_THAT(evaluated(numbers(true), names()), refused);
+  EXPECT_EQ(evaluated(names(), numbers(false)), "began");
+  EXPECT_EQ(evaluated(numbers(true), numbers(true)), "began");
 }
 
 TEST(TopK, FivePicturesByHand) {

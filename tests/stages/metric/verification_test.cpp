@@ -157,9 +157,27 @@ TEST(VerificationStage, TakesEachPairOfTwoPicturesOnce) {
     return error_for(std::move(packet));
   };
   EXPECT_EQ(error_with("p1", "p3"), "no error");
-  EXPECT_THAT(error_with("p1", "p1"), HasSubstr("'p1' is paired with itself"));
+  EXPECT_THAT(error_with("p1", "p1"), HasSubstr("pairs.txt:4 (p1) is paired with itself"));
   EXPECT_THAT(error_with("p0", "p1"), HasSubstr("occurred before in this evaluation"));
   EXPECT_THAT(error_with("p1", "p0"), HasSubstr("occurred before in this evaluation"));
+}
+
+TEST(VerificationStage, KnowsBoxesOfOneFileByTheirIndices) {
+  const auto error_with = [](std::vector<std::int64_t> indices) {
+    Packet packet = batch({1, 2}, {1, 0});
+    std::vector<Origin> origins = packet.get(field::origins);
+    for (std::size_t row = 0; row < 4; ++row) {
+      origins[row] = {origins[row].file, indices[row] + 2, "street.jpg"};
+    }
+    packet.set(field::origins, origins);
+    packet.set(field::indices, std::move(indices));
+    packet.set(::seam::field::paths, std::vector<std::filesystem::path>(4));
+    return error_for(std::move(packet));
+  };
+  EXPECT_EQ(error_with({0, 1, 0, 2}), "no error");
+  EXPECT_THAT(error_with({0, 1, 2, 2}),
+              HasSubstr("pairs.txt:4 (street.jpg) is paired with itself"));
+  EXPECT_THAT(error_with({0, 1, 1, 0}), HasSubstr("occurred before in this evaluation"));
 }
 
 TEST(VerificationStage, KnowsPicturesByTheirFilesBeforeTheirNames) {

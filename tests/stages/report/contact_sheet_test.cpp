@@ -22,6 +22,7 @@ TEST(FileOf, LooksFromTheListUpwardsOrInTheRoot) {
   EXPECT_EQ(file_of(origin(folder.path() / "set", "img/a.jpg"), ""), picture);
   EXPECT_EQ(file_of(origin("elsewhere.csv", "a.jpg"), folder.path() / "set/img"), picture);
   EXPECT_EQ(file_of(origin("elsewhere.csv", picture.string()), ""), picture);
+  EXPECT_EQ(file_of(origin(folder.path() / "set", "img/a.jpg"), "", "/data/a.jpg"), "/data/a.jpg");
 }
 
 TEST(FileOf, SaysWhatIsNotThere) {

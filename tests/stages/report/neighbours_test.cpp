@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <seam/conformance.hpp>
@@ -24,9 +25,11 @@ using seam::testing::Harness;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 using Json = nlohmann::ordered_json;
+using Files = std::vector<std::filesystem::path>;
 
 /// Images have the names of their items.
 std::shared_ptr<Harness> gathered() {
@@ -112,6 +115,29 @@ TEST_F(DrawnNeighboursTest, LeavesTheQueriesWithFramedNeighbours) {
   EXPECT_EQ(worst.at("neighbours")[1].at("right"), true);
   const auto file = worst.at("neighbours")[0].at("file").get<std::string>();
   EXPECT_TRUE(std::filesystem::exists(run_.path() / "pictures/nearest" / file)) << file;
+}
+
+/// Files of the same name are next to the list, which is not what was embedded.
+TEST_F(DrawnNeighboursTest, DrawsTheFilesThatWereEmbedded) {
+  const Files files{pictures_.path() / "shirt", pictures_.path() / "skirt"};
+  draw_pictures(pictures_, {"shirt", "skirt"});
+  for (const char* name : {"decoy/shirt", "decoy/skirt"}) pictures_.write(name, "no picture");
+  Packet images = batch(10, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {0.F, 2.F}}));
+  images.set(field::paths, files);
+  images = retrieval_test::of_list((pictures_.path() / "decoy/list.txt").string(), images);
+  Harness gallery("gallery", std::make_unique<Index>());
+  gallery.push(images).finish();
+  Harness search("search", std::make_unique<Search>());
+  search.set("k", 2);
+  refer_to(search, gallery);
+  for (std::int64_t& index : images[field::indices]) index += 5;
+  search.push(images).finish();
+  Harness sink("nearest", std::make_unique<DrawnNeighbours>());
+  sink.run_directory(run_.path()).set("k", 2);
+  refer_to(sink, gallery);
+  sink.epoch(3).push_all(search.take_outputs()).finish();
+  ASSERT_TRUE(sink.errors().empty()) << sink.errors()[0].full_message();
+  EXPECT_THAT(drawn().dump(), Not(HasSubstr("problem")));
 }
 
 TEST_F(DrawnNeighboursTest, ASheetHasARowPerQuery) {

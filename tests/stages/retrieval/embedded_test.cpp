@@ -145,6 +145,17 @@ TEST_F(EmbeddedTest, ServesTheFilesOfOneRunInTheirOrder) {
   EXPECT_EQ(batches[0].get(field::embedding)[1][0].item<float>(), 1);
 }
 
+TEST_F(EmbeddedTest, RefusesLinesInAnotherOrderThanTheVectors) {
+  for (const char* rows : {"1,a.jpg,,,,list.txt,\n0,b.jpg,,,,list.txt,\n",
+                           "1,a.jpg,,,,list.txt,\n2,c.jpg,,,,list.txt,\n"}) {
+    write(folder_, "embeddings", {9, 9, 1, 1}, rows);
+    EXPECT_REFUSED(serve(), Fault::data,
+                   "embeddings.csv:2: the column 'row' is 1, but this is row 0 of '");
+  }
+  write(folder_, "embeddings", {9, 9, 1, 1}, "0,b.jpg,,,,list.txt,\n,a.jpg,,,,list.txt,\n");
+  EXPECT_REFUSED(serve(), Fault::data, "embeddings.csv:3: the column 'row' is empty, but this is");
+}
+
 TEST_F(EmbeddedTest, RefusesPartsThatAreNotWhole) {
   EXPECT_REFUSED(serve(), Fault::data, "there are no embeddings");
   write_parts(folder_);

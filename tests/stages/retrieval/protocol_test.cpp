@@ -150,7 +150,7 @@ TEST(Protocol, NumbersAndTextChangeTogetherWhateverParameterChanges) {
   ASSERT_GT(usual.size(), 40);
   EXPECT_THAT(protocols_of(usual),
               Contains("unnamed/input=8x8/images=60-in-60/full-gallery/l2/ties=id/self=kept/"
-                       "lone=left-out/mask=none"));
+                       "lone=6-left-out/mask=none"));
   for (const auto& [parameter, settings] : variations) {
     for (const std::vector<Setting>& setting : settings) {
       const Numbers changed = measured(setting);
@@ -181,7 +181,7 @@ TEST(Protocol, NumbersAndTextChangeTogetherWhateverParameterChanges) {
 TEST(Protocol, TheCutOfAMetricIsPartOfItsName) {
   Numbers deep = measured({{"recall", "k", Value{std::vector<std::int64_t>{1, 30}}}});
   const std::string none =
-      "unnamed/input=8x8/images=60-in-60/full-gallery/l2/ties=id/self=kept/lone=left-out/"
+      "unnamed/input=8x8/images=60-in-60/full-gallery/l2/ties=id/self=kept/lone=6-left-out/"
       "mask=none ";
   EXPECT_TRUE(deep.contains(none + "none.mrr@30"));
   EXPECT_FALSE(deep.contains(none + "none.mrr@20"));

@@ -55,6 +55,14 @@ TEST(RecallTable, NamesCountsProtocolAndRecall) {
   EXPECT_THAT(table, Not(HasSubstr("eaky")));
 }
 
+TEST(RecallTable, TheProtocolCountsTheQueriesThatWereLeftOut) {
+  MaskResult result = result_of(Mask::none);
+  result.recall.lone_queries = 54;
+  EXPECT_THAT(protocol_of(inshop(), result), HasSubstr("/lone=54-left-out/"));
+  result.recall.lone_policy = LoneQueries::miss;
+  EXPECT_THAT(protocol_of(inshop(), result), HasSubstr("/lone=missed/"));
+}
+
 TEST(RecallTable, SaysThatTheTrueCategoryIsLeaky) {
   const std::string table =
       recall_table(inshop(), {result_of(Mask::none), result_of(Mask::ground_truth)});

@@ -100,6 +100,24 @@ TEST(RetrievalStages, EvaluateAGalleryThatCameInBatches) {
   ASSERT_EQ(stages.recall.reports().size(), 1);
   EXPECT_THAT(stages.recall.reports()[0].text,
               HasSubstr("3 queries of 3 items in a gallery of 3 images of 3 items; 1 lone query"));
+  EXPECT_THAT(stages.recall.reports()[0].text, HasSubstr("/lone=1-left-out/"));
+  EXPECT_THAT(stages.recall.log(),
+              Contains(Field(&seam::testing::LogLine::text,
+                             HasSubstr("1 query of 3 left out, because the gallery has no image of "
+                                       "their item; the first is queries.txt:3 (cap) of item "
+                                       "'cap'. Check"))));
+}
+
+TEST(RetrievalStages, LoneQueriesThatCountAsMissedAreNoWarning) {
+  for (const bool lone : {false, true}) {
+    Retrieval stages({1});
+    if (lone) stages.recall.set("lone_queries", "miss");
+    stages.index.push(batch(0, {"shirt"}, torch::ones({1, 1}))).finish();
+    stages.evaluate({batch(0, lone ? Texts{"shirt", "cap"} : Texts{"shirt", "shirt"},
+                           torch::tensor({{1.F}, {2.F}}))});
+    EXPECT_THAT(stages.recall.log(),
+                Not(Contains(Field(&seam::testing::LogLine::text, HasSubstr("left out")))));
+  }
 }
 
 TEST(RetrievalStages, RecallLeavesWhatEachQueryScored) {

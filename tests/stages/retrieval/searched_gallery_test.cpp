@@ -245,6 +245,35 @@ TEST(SearchedGallery, AQueryOfAnEmbeddedGalleryIsRefused) {
   EXPECT_EQ(error("other.txt", 1, false, false), "none");
 }
 
+/// Queries of `retrieval.embedded` may show an image of the gallery under another list.
+TEST(SearchedGallery, AnEmbeddedQueryOfAnotherListIsRefused) {
+  const auto error = [](const std::string& list, std::int64_t index,
+                        const std::vector<std::filesystem::path>& files, const char* second_list) {
+    Retrieval stages({1});
+    Packet gallery = batch(0, two, two_vectors());
+    if (!files.empty()) gallery = in_files(std::move(gallery), files);
+    gallery[field::origins][1].file = std::make_shared<const std::string>(second_list);
+    stages.index.push(gallery).finish();
+    Packet query = of_list(list, batch(index, {"b"}, torch::ones({1, 1})));
+    if (index > 5) query[field::indices][0] = -1;
+    for (Origin& origin : query[field::origins]) origin.line = 0;
+    stages.search.push(std::move(query)).finish();
+    stages.recall.push_all(stages.search.take_outputs()).finish();
+    return stages.recall.errors().empty() ? std::string("none")
+                                          : stages.recall.errors()[0].full_message();
+  };
+  const auto unknown = HasSubstr("is in the gallery is unknown, because it has neither a file");
+  using Files = std::vector<std::filesystem::path>;
+  for (const Files& files : {Files(), Files{"1.jpg", "2.jpg"}}) {
+    EXPECT_EQ(error("list.txt", 5, files, "list.txt"), "none");
+    EXPECT_THAT(error("list.txt", 1, files, "list.txt"), HasSubstr("and finds itself"));
+    EXPECT_THAT(error("other.txt", 5, files, "list.txt"), unknown);
+    EXPECT_THAT(error("list.txt", 5, files, "other.txt"), unknown);
+    EXPECT_THAT(error("list.txt", 6, files, "list.txt"), unknown);  // without an index
+    EXPECT_THAT(error("", 5, files, "list.txt"), unknown);
+  }
+}
+
 TEST(SearchedGallery, AQueryWithAFileIsRefusedIfOneImageOfTheGalleryHasNone) {
   const auto error = [](const char* second) {
     Retrieval stages;
