@@ -48,6 +48,8 @@ void forget_launch(std::map<std::string, std::string>& environment) {
 }
 
 std::unique_ptr<Ranks> join_ranks(const Launched& launched) {
+  // Its name changes with seam::Ranks.
+  constexpr const char* entry = "seam_connect_ranks";
   namespace dll = boost::dll;
   const fs::path library = own_prefix() / "lib/seam/seam_mpi.so";
   const std::string who =
@@ -68,7 +70,12 @@ std::unique_ptr<Ranks> join_ranks(const Launched& launched) {
     throw Error(who + ", but '" + library.string() + "' cannot be loaded: " + problem.message(),
                 Fault::configuration);
   }
-  std::unique_ptr<Ranks> ranks(loaded.get<Ranks*()>("seam_join_ranks")());
+  if (!loaded.has(entry)) {
+    throw Error(who + ", but '" + library.string() +
+                    "' was built for another version of Seam: build and install it again",
+                Fault::configuration);
+  }
+  std::unique_ptr<Ranks> ranks(loaded.get<Ranks*()>(entry)());
   if (ranks->world() == launched.world) return ranks;
   throw Error(who + ", but MPI knows of " + std::to_string(ranks->world()) +
                   ": start them with the launcher of the MPI that '" + library.string() +

@@ -227,6 +227,6 @@ class MpiRanks final : public Ranks {
 
 /// Joins the ranks that the launcher has started, once per process. The caller owns the object.
 /// Throws seam::Error.
-extern "C" SEAM_EXPORT seam::Ranks* seam_join_ranks() {
+extern "C" SEAM_EXPORT seam::Ranks* seam_connect_ranks() {
   return std::make_unique<seam::mpi::MpiRanks>().release();
 }

@@ -126,7 +126,8 @@ class LaneSharing {
     return tree_.sum(std::move(of_parts));
   }
   /// Of all lanes, from own_sums(). Each rank adds a piece of every tensor, so that it receives
-  /// about twice the bytes of the sum, however many ranks there are. All terms are laid out in
+  /// less than twice the bytes of the sum if the numbers of lanes per rank are equal powers of two,
+  /// however many ranks there are. All terms are laid out in
   /// memory like `like`.
   [[nodiscard]] Tensors sum_in_pieces(const std::string& what, std::vector<Tensors> own_sums,
                                       const Tensors& like) const {

@@ -3,6 +3,7 @@
 #include <torch/autograd.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -51,13 +51,13 @@ void AnyModuleStage::open(Context& context) {
   }
   // The weights do not depend on the rest of the pipeline.
   torch::manual_seed(context.random_of_run().bits64());
-  make_module();
+  make_any_module();
   const std::string stage(context.stage());
-  import_weights(module(), settings_, stage, without_place());
-  module().to(device_of(context));
+  import_weights(any_module(), settings_, stage, without_place());
+  any_module().to(device_of(context));
   lay_out();
-  freeze_parameters(module(), settings_.freeze, stage);
-  rates_ = rates_by_name(module(), settings_.rates, stage);
+  freeze_parameters(any_module(), settings_.freeze, stage);
+  rates_ = rates_by_name(any_module(), settings_.rates, stage);
   context.debug(to_text(describe_network()));
 }
 
@@ -65,7 +65,7 @@ void AnyModuleStage::begin(Context& context) {
   statistics_.restore(buffers());
   batches_ = 0;
   accepted_ = 0;
-  set_training_mode(module(), context.training());
+  set_training_mode(any_module(), context.training());
 }
 
 void AnyModuleStage::process(Packet& packet, Context& context) {
@@ -90,7 +90,7 @@ void AnyModuleStage::end(Context& context) {
 }
 
 void AnyModuleStage::save(Archive& archive) const {
-  for (const auto& item : module().named_parameters()) {
+  for (const auto& item : any_module().named_parameters()) {
     put_tensor(archive, item.key(), item.value());
   }
   const ProvisionalState::Named current = buffers();
@@ -101,15 +101,15 @@ void AnyModuleStage::save(Archive& archive) const {
 
 void AnyModuleStage::load(const Archive& archive) {
   statistics_.accept();  // the open batch is overwritten
-  expect_only(archive, module());
-  for (const auto& [name, tensor] : named_state(module())) {
+  expect_only(archive, any_module());
+  for (const auto& [name, tensor] : named_state(any_module())) {
     get_tensor(archive, name, tensor);
   }
 }
 
 std::vector<NamedWeight> AnyModuleStage::weights() {
   std::vector<NamedWeight> weights;
-  for (const auto& item : module().named_parameters()) {
+  for (const auto& item : any_module().named_parameters()) {
     if (!item.value().requires_grad()) continue;
     const auto factor = rates_.find(item.key());
     weights.push_back({item.key(), item.value(),
@@ -124,7 +124,7 @@ void AnyModuleStage::batch_accepted() {
 }
 
 NetworkPart AnyModuleStage::describe_network() const {
-  return network_tree(module());
+  return network_tree(any_module());
 }
 
 void AnyModuleStage::declare_module(Declaration& d) {
@@ -159,7 +159,8 @@ void AnyModuleStage::declare_module(Declaration& d) {
 
 ProvisionalState::Named AnyModuleStage::buffers() const {
   ProvisionalState::Named named;
-  for (const auto& item : module().named_buffers()) named.emplace_back(item.key(), item.value());
+  for (const auto& item : any_module().named_buffers())
+    named.emplace_back(item.key(), item.value());
   return named;
 }
 
@@ -173,7 +174,7 @@ void AnyModuleStage::pass(Packet& packet, Context& context) {
   {
     const Autocast autocast(device_of(context).type(),
                             bfloat16 ? Precision::bfloat16 : Precision::float32);
-    forward_module(packet, context);
+    forward_any_module(packet, context);
   }
   if (bfloat16) widen_fields(packet);
 }
@@ -182,7 +183,7 @@ LaneNetwork AnyModuleStage::lane_network(const Context& context) {
   LaneNetwork network;
   network.pass = [this](Packet& rows, Context& of_lane) { pass(rows, of_lane); };
   network.reads = reads_;
-  for (const Tensor& weight : module().parameters()) {
+  for (const Tensor& weight : any_module().parameters()) {
     const auto same = [&](const Tensor& one) { return one.is_same(weight); };
     if (!weight.requires_grad() || std::ranges::any_of(network.weights, same)) continue;
     network.weights.push_back(weight);
@@ -198,7 +199,7 @@ LaneNetwork AnyModuleStage::lane_network(const Context& context) {
 
 void AnyModuleStage::lay_out() {
   const torch::NoGradGuard no_gradient;
-  for (Tensor& parameter : module().parameters()) {
+  for (Tensor& parameter : any_module().parameters()) {
     if (parameter.dim() == 4) parameter.set_data(parameter.contiguous(memory_format()));
   }
 }

@@ -25,6 +25,8 @@ class ThreadRanks {
   /// Runs the function once per rank. It must not throw. If it returns on one rank while another
   /// waits for it, that one's exchange fails.
   void run(const std::function<void(Ranks&)>& of_rank) {
+    arrived_ = 0;
+    ended_ = false;
     std::vector<std::thread> threads;
     for (int rank = 0; rank < static_cast<int>(sent_.size()); ++rank) {
       threads.emplace_back([&, rank] {
@@ -79,7 +81,10 @@ class ThreadRanks {
       changed_.notify_all();
     } else {
       changed_.wait_for(turn, patience, [&] { return round_ != round || ended_; });
-      if (round_ == round) throw Error("not all ranks are there");
+      if (round_ == round) {
+        --arrived_;
+        throw Error("not all ranks are there");
+      }
     }
     std::vector<std::string> received;  // the next round needs this rank
     for (const std::vector<std::string>& one : *received_) received.push_back(one.at(rank));

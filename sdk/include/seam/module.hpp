@@ -80,9 +80,9 @@ class AnyModuleStage : public Compute<Transform>, public Trainable, public Descr
  private:
   enum class ModulePrecision : std::uint8_t { as_run, float32, bfloat16 };
 
-  virtual void make_module() = 0;
-  [[nodiscard]] virtual torch::nn::Module& module() const = 0;
-  virtual void forward_module(Packet& packet, Context& context) = 0;
+  virtual void make_any_module() = 0;
+  [[nodiscard]] virtual torch::nn::Module& any_module() const = 0;
+  virtual void forward_any_module(Packet& packet, Context& context) = 0;
 
   [[nodiscard]] ProvisionalState::Named buffers() const;
   /// One pass of the network.
@@ -120,9 +120,11 @@ class ModuleStage : public detail::AnyModuleStage {
   [[nodiscard]] M& net() { return module_; }
 
  private:
-  void make_module() final { module_ = make(); }
-  [[nodiscard]] torch::nn::Module& module() const final { return *module_.ptr(); }
-  void forward_module(Packet& packet, Context& context) final { forward(module_, packet, context); }
+  void make_any_module() final { module_ = make(); }
+  [[nodiscard]] torch::nn::Module& any_module() const final { return *module_.ptr(); }
+  void forward_any_module(Packet& packet, Context& context) final {
+    forward(module_, packet, context);
+  }
 
   M module_{nullptr};
 };
