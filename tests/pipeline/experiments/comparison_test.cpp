@@ -446,7 +446,7 @@ TEST_F(CompareRuns, TrainedOnDifferentContentsAreDifferentAlsoNextToAnEvaluation
 TEST_F(CompareRuns, ContentsAreOmittedOnlyIfAnEarlierVersionRecordedNone) {
   RunFolder other = run("other", "3", "");  // it has the stage, but does not schedule its flow
   EXPECT_EQ(groups({first_, second_, other}), 3U);
-  other.parameters["stage.queries.table (content)"] = "3f";
+  other.parameters["stage.loss.table (content)"] = "3f";
   EXPECT_EQ(groups({first_, second_, other}), 3U);
 
   RunFolder planned;  // of a sweep
