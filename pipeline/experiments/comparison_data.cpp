@@ -96,6 +96,10 @@ std::vector<std::string>::const_iterator after_shared(const std::vector<std::str
       .base();
 }
 
+bool contains(const std::vector<std::string>& stages, const std::string& stage) {
+  return std::ranges::find(stages, stage) != stages.end();
+}
+
 bool trains(const RunFolder& run, const std::vector<std::string>& stages) {
   return std::ranges::any_of(
       stages, [&](const std::string& stage) { return run.roles.trains(stage, run.parameters); });
@@ -114,22 +118,26 @@ std::set<std::string> stages_of(const Flows& flows,
 /// The stages of these flows after all stages that other flows share, such as the model: their
 /// settings decide what is measured, not what is trained. If no other flow shares one, because
 /// nothing is trained, these are the stages after those that these flows share, or `measuring` and
-/// those after it.
+/// those after it. Another flow that only measures with `measuring` does not count as sharing it.
 std::set<std::string> measuring_stages(const RunFolder& run, const Flows& flows,
                                        const std::set<std::string>& of_interest,
                                        const std::string& measuring) {
-  const std::set<std::string> elsewhere =
-      stages_of(flows, [&](const std::string& flow) { return !of_interest.contains(flow); });
   const bool train = std::ranges::any_of(
       of_interest, [&](const std::string& flow) { return trains(run, flows.at(flow)); });
   std::set<std::string> found;
   for (const std::string& name : of_interest) {
     const std::vector<std::string>& stages = flows.at(name);
-    auto last = after_shared(stages, elsewhere);
+    const auto counts = [&](const std::string& flow) {
+      const std::vector<std::string>& others = flows.at(flow);
+      return flow != name && (train || !contains(stages, measuring) ||
+                              !contains(others, measuring) || trains(run, others));
+    };
+    auto last = after_shared(stages, stages_of(flows, [&](const std::string& flow) {
+                               return !of_interest.contains(flow) && counts(flow);
+                             }));
     if (last == stages.begin()) {
       if (train) continue;
-      last = after_shared(stages,
-                          stages_of(flows, [&](const std::string& flow) { return flow != name; }));
+      last = after_shared(stages, stages_of(flows, counts));
     }
     if (last == stages.begin()) last = std::find(stages.begin(), stages.end(), measuring);
     found.insert(last, stages.end());

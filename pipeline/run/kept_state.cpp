@@ -95,8 +95,7 @@ bool made_before_read(const PipelineSpec& spec, const SchedulePosition& position
       // The run may end here.
       const auto rest = left_of(flows_not_due(schedule, epoch),
                                 std::max<std::int64_t>(done - std::ssize(due), 0));
-      const Use use = future.first_use(rest);
-      if (use == Use::reads || (use == Use::none && after == Use::reads)) return false;
+      if (after == Use::reads || future.first_use(rest) == Use::reads) return false;
     }
   }
   return after != Use::reads;

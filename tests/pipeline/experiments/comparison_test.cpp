@@ -589,6 +589,16 @@ TEST(NoteData, WithoutATrainingStagesAfterTheSharedOnesMeasure) {
   EXPECT_EQ(data_of(model), measured);
 }
 
+TEST(NoteData, AnotherMeasurementWithTheSameStagesIsNotShared) {
+  RunFolder run = baseline();
+  const Parameters measured = data_of(run);
+  run.parameters["flow.again"] = run.parameters["flow.evaluate"];
+  EXPECT_EQ(data_of(run), measured);
+  run.parameters["flow.train"] = "\"train_items -> batch -> pixels -> adam\"";
+  run.parameters["stage.adam.use"] = "\"train.adam\"";
+  EXPECT_EQ(data_of(run), measured);
+}
+
 TEST(NoteData, AStageOfTheOnlyFlowMeasuresUnlessItTrains) {
   RunFolder run;
   run.parameters = {{"flow.main", "\"items -> pixels -> verification\""},
