@@ -11,6 +11,7 @@
 #include "pipeline/cli/deep_check.hpp"
 #include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/verbs.hpp"
+#include "pipeline/config/axis.hpp"
 #include "pipeline/config/sweep.hpp"
 #include "pipeline/experiments/sweep.hpp"
 #include "pipeline/run/run.hpp"
@@ -86,6 +87,24 @@ std::string check_twin_of(const LoadOptions& base, const PipelineSpec& spec,
          (spec.differs_in.empty() ? "" : " but for " + enumerated(spec.differs_in));
 }
 
+/// Whether the sweep goes over variants of a group from which one was chosen, or over all those
+/// without a group: it then cannot run with this choice.
+bool goes_over_chosen(const LoadedSweep& table, const std::vector<std::string>& chosen) {
+  try {
+    const std::vector<Axis> axes = parse_axes(table.spec.over, table.variants);
+    return std::ranges::any_of(chosen, [&](const std::string& variant) {
+      const VariantGroup* group = table.variants.group_of(variant);
+      return std::ranges::any_of(axes, [&](const Axis& axis) {
+        const std::string& key = axis.keys.front();
+        return (group != nullptr && key == "variant." + group->name) ||
+               std::ranges::find(axis.values, variant) != axis.values.end();
+      });
+    });
+  } catch (const Error&) {
+    return false;  // the check of the sweep reports it
+  }
+}
+
 /// Checks the runs of the file's [sweep], if it has one, and returns their number.
 std::size_t check_runs_of_sweep(const std::string& file, const CheckArguments& arguments,
                                 std::vector<Problem>& problems) {
@@ -134,7 +153,8 @@ ExitCode check_verb(const CheckArguments& arguments) {
         choices = check_variants_of(options, table.variants, loaded.problems);
       }
       twin = check_twin_of(options, loaded.pipeline->spec, loaded.problems);
-      if (!table.spec.over.empty()) runs = check_runs_of_sweep(file, arguments, loaded.problems);
+      if (!table.spec.over.empty() && !goes_over_chosen(table, options.variants))
+        runs = check_runs_of_sweep(file, arguments, loaded.problems);
     }
     all.insert(all.end(), loaded.problems.begin(), loaded.problems.end());
     if (arguments.json) continue;

@@ -168,7 +168,8 @@ ExitCode graph_verb(const GraphArguments& arguments) {
   if (!pipeline) return ExitCode::configuration;
   std::vector<FlowTotal> flows;
   const std::filesystem::path run(arguments.file);
-  if (std::filesystem::is_directory(run)) flows = read_flows(run / "summary.json");
+  // A run that has not ended has no counts yet.
+  if (std::filesystem::exists(run / "summary.json")) flows = read_flows(run / "summary.json");
   const Drawing drawing = draw(pipeline->spec, std::move(flows));
   if (arguments.format == "mermaid") {
     print_mermaid(drawing);

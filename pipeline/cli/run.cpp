@@ -19,11 +19,14 @@
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/run_folder.hpp"
 #include "pipeline/plugins/ranks_engine.hpp"
+#include "pipeline/run/checkpoint_metadata.hpp"
 #include "pipeline/run/counted_categories.hpp"
 #include "pipeline/run/evaluation.hpp"
+#include "pipeline/run/files.hpp"
 #include "pipeline/run/freed_memory.hpp"
 #include "pipeline/run/from_run.hpp"
 #include "pipeline/run/parts.hpp"
+#include "pipeline/run/selection.hpp"
 #include "pipeline/run/stop_signals.hpp"
 #include "pipeline/run/time_limit.hpp"
 #include "pipeline/run/watchdog.hpp"
@@ -124,8 +127,17 @@ bool make_evaluation(LoadOptions to_load, const RunArguments& arguments, Prepare
                 [](const Problem& one) { return one.code == "flow-unscheduled"; });
   report_problems(prepared.loaded.problems);
   if (!prepared.loaded.pipeline) return false;
+  const WeightsFile weights = weights_file(run);
+  if (const auto before = weights.chooser.find("seam.run.pipeline");
+      before != weights.chooser.end()) {
+    const std::string now = read_text_file(std::filesystem::path(run) / "resolved.toml");
+    refuse_edited(unescaped(before->second), pipeline_below_head(now),
+                  prepared.loaded.pipeline->spec.roles, weights.path.filename().string(), run);
+  }
   options.evaluates = {std::filesystem::absolute(run).lexically_normal().string(),
-                       weights_file(run).path.filename().string()};
+                       weights.path.filename().string(),
+                       {},
+                       selection_of(weights)};
   const std::string& resolved = prepared.loaded.pipeline->spec.resolved;
   for (const Difference& one : differences_between(training, resolved)) {
     options.trained_with[one.key] = one.before.value_or("");

@@ -117,7 +117,7 @@ HostTable schedule_table(ScheduleSpec& schedule) {
             "scores, as the values before training");
   table.key("each_epoch", FlowTurns{&each_epoch},
             "`\"train\"`, or `{ flow = \"evaluate\", every = 5 }`: in every fifth epoch and in the "
-            "last");
+            "last; if `stop_early` ends the run, a flow that trains is not run in addition");
   table.default_is("all other flows, in order");
   table.key("after", after, "flows to run once, after the last epoch");
   table.key("floors", floors,

@@ -1,5 +1,6 @@
 #include "pipeline/config/roles.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include "pipeline/config/stages.hpp"
@@ -12,6 +13,9 @@ namespace {
 constexpr std::string_view seed = "pipeline.seed";
 constexpr std::string_view unless = " unless ";
 constexpr std::string_view only_writing = "only_writes";
+constexpr std::string_view training = "trains";
+constexpr std::string_view path = "path";
+constexpr std::string_view reference = "reference";
 
 std::string text_of(ParameterRole role) {
   return std::string(to_string(role));
@@ -74,6 +78,26 @@ bool Roles::only_writes(const std::string& stage, const Parameters& parameters) 
          (use->second.starts_with("\"report.") || use->second.starts_with("\"export."));
 }
 
+bool Roles::trains(const std::string& stage, const Parameters& parameters) const {
+  const std::string key = "stage." + stage;
+  if (records(training)) return text_of(key) == training;
+  const auto use = parameters.find(key + ".use");
+  return use != parameters.end() && use->second.starts_with("\"train.");
+}
+
+bool Roles::is_path(const std::string& key) const {
+  if (records(path)) return text_of(key) == path;
+  return key.ends_with(".root") || key.ends_with(".list") || key.ends_with(".table");
+}
+
+bool Roles::may_refer(const std::string& key) const {
+  return records(reference) ? text_of(key) == reference : !key.ends_with(".use");
+}
+
+bool Roles::records(std::string_view text) const {
+  return std::ranges::any_of(texts_, [text](const auto& entry) { return entry.second == text; });
+}
+
 std::string Roles::protocol_of(const std::string& stage, const Parameters& parameters) const {
   const std::string prefix = "stage." + stage + ".";
   for (auto at = parameters.lower_bound(prefix);
@@ -89,9 +113,15 @@ Roles roles_of(const std::vector<StageDraft>& stages) {
     const std::string name = "stage." + stage.spec.name;
     const Description& description = stage.runner->description();
     if (description.only_writes) texts.emplace(name, only_writing);
+    if (description.trains) texts.emplace(name, training);
     for (const ParameterInfo& parameter : description.parameters) {
-      if (parameter.role == ParameterRole::setting) continue;
-      std::string& text = texts[name + "." + parameter.name] = text_of(parameter.role);
+      const std::string key = name + "." + parameter.name;
+      if (parameter.role == ParameterRole::setting) {
+        if (parameter.kind == ValueKind::path) texts.emplace(key, path);
+        if (parameter.kind == ValueKind::reference) texts.emplace(key, reference);
+        continue;
+      }
+      std::string& text = texts[key] = text_of(parameter.role);
       if (!parameter.unused_with) continue;
       const auto& [other, values] = *parameter.unused_with;
       text.append(unless).append(name + "." + other + " = " + seam::to_text(values.front()));

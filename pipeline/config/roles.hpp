@@ -1,14 +1,16 @@
 /// How stages declare that their keys and they themselves count when runs are compared:
-/// ParameterRole and Declaration::only_writes. A run's folder keeps this, so that comparing runs
-/// loads no plugin.
+/// ParameterRole, Declaration::only_writes, and which parameters are paths or references. A run's
+/// folder keeps this, so that comparing runs loads no plugin.
 ///
 ///     declare(d) ──► roles_of ──► #: [roles]               in the head of resolved.toml
 ///                                 #: "stage.items.fold" = "replicate unless stage.items.folds = 1"
+///                                 #: "stage.items.root" = "path"
 ///                                 #: "stage.neighbours" = "only_writes"
 #pragma once
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +40,13 @@ class Roles {
   [[nodiscard]] bool changes_results(const std::string& key) const;
   /// Whether the stage changes nothing that a run measures.
   [[nodiscard]] bool only_writes(const std::string& stage, const Parameters& parameters) const;
+  /// Whether the stage trains, such as an optimizer.
+  [[nodiscard]] bool trains(const std::string& stage, const Parameters& parameters) const;
+  /// Whether a stage's key names a file or a folder.
+  [[nodiscard]] bool is_path(const std::string& key) const;
+  /// Whether a stage's key may name another stage; in runs that recorded no references, each does
+  /// whose value is a stage's name.
+  [[nodiscard]] bool may_refer(const std::string& key) const;
   /// The key of the stage's protocol; empty if it has none.
   [[nodiscard]] std::string protocol_of(const std::string& stage,
                                         const Parameters& parameters) const;
@@ -45,7 +54,10 @@ class Roles {
   friend bool operator==(const Roles&, const Roles&) = default;
 
  private:
-  /// "replicate", "replicate unless KEY = VALUE", "protocol", ...; empty for settings.
+  /// Whether a key has this text: the version of Seam that made the run recorded such texts.
+  [[nodiscard]] bool records(std::string_view text) const;
+  /// "replicate", "replicate unless KEY = VALUE", "protocol", "path", ...; empty for other
+  /// settings.
   [[nodiscard]] std::string text_of(const std::string& key) const;
 
   Texts texts_;

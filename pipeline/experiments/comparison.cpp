@@ -107,7 +107,7 @@ std::set<std::string> decided_by_files(const std::vector<const ScoredRun*>& runs
   std::set<std::string> decided = keys;
   std::erase_if(decided, [&](const std::string& key) {
     const std::string named = key.substr(0, key.rfind(content_suffix));
-    return key == from_key || (named != key && !keys.contains(named));
+    return named == from_key || (named != key && !keys.contains(named));
   });
   for (const ScoredRun* run : runs) {
     const ScoredRun& like =
@@ -277,33 +277,6 @@ void note_beside(const std::vector<Score::Beside>& values, std::map<std::string,
   }
 }
 
-bool is_evaluation(const RunFolder& run) {
-  return run.parameters.contains(std::string(evaluates_key));
-}
-
-/// Omits the contents of files for which one of the runs, made with an earlier version, has no
-/// hash. Trainings and evaluations are ranked separately: one kind does not omit those of the
-/// other.
-std::vector<RunFolder> with_known_contents(std::vector<RunFolder> runs) {
-  std::map<bool, std::set<std::string>> unknown;  // by whether a run only evaluates
-  for (const RunFolder& run : runs) {
-    for (const auto& [key, value] : run.parameters) {
-      if (!key.ends_with(content_suffix)) continue;
-      const std::string named = key.substr(0, key.size() - content_suffix.size());
-      if (std::ranges::any_of(runs, [&, &key = key](const RunFolder& other) {
-            return is_evaluation(other) == is_evaluation(run) && other.parameters.contains(named) &&
-                   !other.parameters.contains(key);
-          })) {
-        unknown[is_evaluation(run)].insert(key);
-      }
-    }
-  }
-  for (RunFolder& run : runs) {
-    for (const std::string& key : unknown[is_evaluation(run)]) run.parameters.erase(key);
-  }
-  return runs;
-}
-
 std::string why_not_ranked(const RunFolder& run) {
   if (run.state == RunState::missing) return state_text(run.state);
   std::string text =
@@ -381,10 +354,10 @@ bool add_further(const RunFolder& run, const std::vector<Score>& headlines, Comp
       comparison.unranked.push_back({run.name, cut_metrics});
       return false;
     }
-    note_data(run, own->flow, scored);
+    const std::string stage = metric.substr(0, metric.find('.'));
+    note_data(run, own->flow, stage, scored);
     scored.further.push_back(own->value);
     scored.further_beside.push_back(beside_of(headlines, metric, *own));
-    const std::string stage = metric.substr(0, metric.find('.'));
     if (const std::string key = run.roles.protocol_of(stage, run.parameters); !key.empty()) {
       scored.data[key] = text_parameter(run.parameters, key);
     }
@@ -428,59 +401,66 @@ std::vector<Ranking> rank(const std::vector<ScoredRun>& runs, Better better,
 }
 
 Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoice& choice) {
-  const std::vector<RunFolder> runs = with_known_contents(all);
   Comparison comparison;
   MetricChoice metric(choice, comparison);
-  std::vector<const RunFolder*> complete;
-  std::map<const RunFolder*, std::vector<Score>> headlines;
-  for (const RunFolder& run : runs) {
+  std::vector<RunFolder> complete;
+  for (const RunFolder& run : all) {
     if (run.state != RunState::complete) {
       comparison.unranked.push_back({run.name, why_not_ranked(run)});
       continue;
     }
-    complete.push_back(&run);
-    headlines[&run] = read_headlines(run.path);
-    metric.add(run, headlines[&run]);
+    complete.push_back(run);
+    metric.add(run, read_headlines(run.path));
   }
   if (complete.empty()) return comparison;
   metric.settle();
   comparison.further = choice.further;
-  std::vector<ScoredRun> scored;
-  for (const RunFolder* run : complete) {
-    const auto value = choose_value(read_metric(run->path, comparison.metric), comparison.metric,
+  std::vector<MetricValue> values;
+  std::erase_if(complete, [&](const RunFolder& run) {
+    const auto value = choose_value(read_metric(run.path, comparison.metric), comparison.metric,
                                     comparison.flow, comparison.which, comparison.better);
-    if (!value) {
+    if (value) {
+      values.push_back(*value);
+    } else {
       comparison.unranked.push_back(
-          {run->name, why_not_measured(*run, comparison.metric, comparison.flow)});
-      continue;
+          {run.name, why_not_measured(run, comparison.metric, comparison.flow)});
     }
-    if (choice.which == WhichEpoch::last && is_cut(headlines[run], comparison.metric, *value)) {
-      comparison.unranked.push_back({run->name, cut_metrics});
+    return !value;
+  });
+  omit_unknown_contents(complete);
+  std::vector<ScoredRun> scored;
+  for (std::size_t at = 0; at < complete.size(); ++at) {
+    const RunFolder& run = complete[at];
+    const MetricValue& value = values[at];
+    const std::vector<Score> headlines = read_headlines(run.path);
+    if (choice.which == WhichEpoch::last && is_cut(headlines, comparison.metric, value)) {
+      comparison.unranked.push_back({run.name, cut_metrics});
       continue;
     }
     ScoredRun own;
-    own.name = run->name;
-    own.parameters = run->parameters;
-    own.roles = run->roles;
-    own.value = value->value;
-    own.epoch = value->epoch;
-    own.file = file_of(*run);
-    note_data(*run, value->flow, own);
-    if (!add_further(*run, headlines[run], comparison, *value, own)) continue;
+    own.name = run.name;
+    own.parameters = run.parameters;
+    own.roles = run.roles;
+    own.value = value.value;
+    own.epoch = value.epoch;
+    own.file = file_of(run);
+    const std::string stage = comparison.metric.substr(0, comparison.metric.find('.'));
+    note_data(run, value.flow, stage, own);
+    if (!add_further(run, headlines, comparison, value, own)) continue;
     // Evaluations of trainings with different seeds are one group, ranked separately from
     // trainings.
     const bool evaluates = own.parameters.erase(std::string(evaluates_key)) > 0;
     own.data["run by"] = evaluates ? "seam eval" : "seam run";
-    for (const auto& [key, changed] : run->evaluated_with) own.data[key + " (seam eval)"] = changed;
-    const std::string stage = comparison.metric.substr(0, comparison.metric.find('.'));
-    own.outcomes = outcome_file(run->path, value->flow, stage);
-    own.beside = beside_of(headlines[run], comparison.metric, *value);
-    if (is_biased(headlines[run], *value) &&
-        std::ranges::find(comparison.biased, run->name) == comparison.biased.end()) {
-      comparison.biased.push_back(run->name);
+    for (const auto& [key, changed] : run.evaluated_with) own.data[key + " (seam eval)"] = changed;
+    if (!run.weights.empty()) own.data["weights"] = run.weights;
+    own.outcomes = outcome_file(run.path, value.flow, stage);
+    own.beside = beside_of(headlines, comparison.metric, value);
+    if (is_biased(headlines, value) &&
+        std::ranges::find(comparison.biased, run.name) == comparison.biased.end()) {
+      comparison.biased.push_back(run.name);
     }
     own.data["protocol"] =
-        text_parameter(run->parameters, run->roles.protocol_of(stage, run->parameters));
+        text_parameter(run.parameters, run.roles.protocol_of(stage, run.parameters));
     scored.push_back(std::move(own));
   }
   if (scored.empty()) {

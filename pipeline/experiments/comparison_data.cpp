@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <vector>
@@ -51,12 +52,13 @@ void for_each_parameter(const Parameters& parameters, const std::string& stage, 
   }
 }
 
-/// Names of stages in the stage's parameters: references, such as a search's index.
-std::set<std::string> referred_by(const Parameters& parameters, const std::string& stage) {
+/// The stages to which the stage refers, such as a search's index.
+std::set<std::string> referred_by(const RunFolder& run, const std::string& stage) {
   std::set<std::string> stages;
-  for_each_parameter(parameters, stage, [&](const std::string& key, const std::string& /*value*/) {
-    const std::string text = text_parameter(parameters, key);
-    if (!text.empty() && find(parameters, "stage." + text + ".use") != nullptr) {
+  for_each_parameter(run.parameters, stage, [&](const std::string& key, const std::string&) {
+    if (!run.roles.may_refer(key)) return;
+    const std::string text = text_parameter(run.parameters, key);
+    if (text != stage && find(run.parameters, "stage." + text + ".use") != nullptr) {
       stages.insert(text);
     }
   });
@@ -65,11 +67,11 @@ std::set<std::string> referred_by(const Parameters& parameters, const std::strin
 
 /// The flow and those that fill stages to which it refers. A source is not filled: a model may
 /// refer to its training data.
-std::set<std::string> flows_measured(const Parameters& parameters, const Flows& flows,
+std::set<std::string> flows_measured(const RunFolder& run, const Flows& flows,
                                      const std::string& flow) {
   std::set<std::string> found{flow};
   for (const std::string& stage : flows.at(flow)) {
-    for (const std::string& referred : referred_by(parameters, stage)) {
+    for (const std::string& referred : referred_by(run, stage)) {
       for (const auto& [name, stages] : flows) {
         const auto fills = stages.begin() + (stages.empty() ? 0 : 1);
         if (std::find(fills, stages.end(), referred) != stages.end()) found.insert(name);
@@ -86,20 +88,59 @@ std::string lost_in_flow(const FlowTotal& total) {
   return fmt::format("{:.6g}", static_cast<double>(lost) / static_cast<double>(total.times));
 }
 
-/// The stages of these flows after all stages that other flows share, such as the model: their
-/// settings decide what is measured, not what is trained.
-std::set<std::string> measuring_stages(const Flows& flows,
-                                       const std::set<std::string>& of_interest) {
-  std::set<std::string> elsewhere;
+/// The position after the last of the stages that is also in `others`; their begin if none is.
+std::vector<std::string>::const_iterator after_shared(const std::vector<std::string>& stages,
+                                                      const std::set<std::string>& others) {
+  return std::find_if(stages.rbegin(), stages.rend(),
+                      [&](const std::string& stage) { return others.contains(stage); })
+      .base();
+}
+
+bool contains(const std::vector<std::string>& stages, const std::string& stage) {
+  return std::ranges::find(stages, stage) != stages.end();
+}
+
+bool trains(const RunFolder& run, const std::vector<std::string>& stages) {
+  return std::ranges::any_of(
+      stages, [&](const std::string& stage) { return run.roles.trains(stage, run.parameters); });
+}
+
+/// The stages of the flows for which `chosen` returns true.
+std::set<std::string> stages_of(const Flows& flows,
+                                const std::function<bool(const std::string& flow)>& chosen) {
+  std::set<std::string> found;
   for (const auto& [name, stages] : flows) {
-    if (!of_interest.contains(name)) elsewhere.insert(stages.begin(), stages.end());
+    if (chosen(name)) found.insert(stages.begin(), stages.end());
   }
+  return found;
+}
+
+/// The stages of these flows after all stages that other flows share, such as the model: their
+/// settings decide what is measured, not what is trained. If no other flow shares one, because
+/// nothing is trained, these are the stages after those that these flows share, or `measuring` and
+/// those after it. Another flow that only measures with `measuring` does not count as sharing it.
+std::set<std::string> measuring_stages(const RunFolder& run, const Flows& flows,
+                                       const std::set<std::string>& of_interest,
+                                       const std::string& measuring) {
+  const bool train = std::ranges::any_of(
+      of_interest, [&](const std::string& flow) { return trains(run, flows.at(flow)); });
   std::set<std::string> found;
   for (const std::string& name : of_interest) {
     const std::vector<std::string>& stages = flows.at(name);
-    const auto shared = std::find_if(stages.rbegin(), stages.rend(),
-                                     [&](const auto& stage) { return elsewhere.contains(stage); });
-    if (shared != stages.rend()) found.insert(shared.base(), stages.end());
+    const auto counts = [&](const std::string& flow) {
+      const std::vector<std::string>& others = flows.at(flow);
+      return flow != name && (train || !contains(stages, measuring) ||
+                              !contains(others, measuring) || trains(run, others));
+    };
+    auto last = after_shared(stages, stages_of(flows, [&](const std::string& flow) {
+                               return !of_interest.contains(flow) && counts(flow);
+                             }));
+    if (last == stages.begin()) {
+      if (train) continue;
+      last = after_shared(stages, stages_of(flows, counts));
+    }
+    if (last == stages.begin()) last = std::find(stages.begin(), stages.end(), measuring);
+    found.insert(last, stages.end());
   }
   return found;
 }
@@ -116,13 +157,18 @@ void add_settings(const RunFolder& run, const std::string& stage, Parameters& da
   });
 }
 
-/// Adds the settings of a flow's source. Returns its folds as a text.
+/// Adds the settings of a flow's source; if it has files, these count by their content, and not by
+/// their paths. Returns its folds as a text.
 std::string add_source(const RunFolder& run, const std::string& source, Parameters& data) {
   std::string folds;
+  bool has_content = false;
+  for_each_parameter(run.parameters, source, [&](const std::string& key, const std::string&) {
+    has_content = has_content || key.ends_with(content_suffix);
+  });
   for_each_parameter(run.parameters, source, [&](const std::string& key, const std::string& value) {
     if (run.roles.is_replicate(key)) {
       folds += ", fold " + value;
-    } else if (run.roles.changes_results(key)) {
+    } else if (run.roles.changes_results(key) && !(has_content && run.roles.is_path(key))) {
       data[key] = value;
     }
   });
@@ -139,6 +185,18 @@ void add_counts(const RunFolder& run, const std::string& flow, const std::string
   counts[fmt::format("lost packets of {}{}", flow, folds)] = lost_in_flow(*total);
 }
 
+bool is_evaluation(const RunFolder& run) {
+  return run.parameters.contains(std::string(evaluates_key));
+}
+
+/// Whether an earlier version of Seam made the run, which recorded no contents of files; later ones
+/// recorded these, and then roles as well.
+bool lacks_contents(const RunFolder& run) {
+  return run.roles.texts().empty() && std::ranges::none_of(run.parameters, [](const auto& entry) {
+           return entry.first.ends_with(content_suffix);
+         });
+}
+
 }  // namespace
 
 const std::string* find(const Parameters& parameters, const std::string& key) {
@@ -146,11 +204,25 @@ const std::string* find(const Parameters& parameters, const std::string& key) {
   return found == parameters.end() ? nullptr : &found->second;
 }
 
-void note_data(const RunFolder& run, const std::string& flow, ScoredRun& scored) {
+void omit_unknown_contents(std::vector<RunFolder>& runs) {
+  std::map<bool, std::set<std::string>> unknown;  // by whether a run only evaluates
+  for (const RunFolder& run : runs) {
+    if (!lacks_contents(run)) continue;
+    for (const auto& [key, value] : run.parameters) {
+      unknown[is_evaluation(run)].insert(key + std::string(content_suffix));
+    }
+  }
+  for (RunFolder& run : runs) {
+    for (const std::string& key : unknown[is_evaluation(run)]) run.parameters.erase(key);
+  }
+}
+
+void note_data(const RunFolder& run, const std::string& flow, const std::string& measuring,
+               ScoredRun& scored) {
   const Flows flows = flows_of(run.parameters);
   if (!flows.contains(flow)) return;
-  const std::set<std::string> measured = flows_measured(run.parameters, flows, flow);
-  for (const std::string& stage : measuring_stages(flows, measured)) {
+  const std::set<std::string> measured = flows_measured(run, flows, flow);
+  for (const std::string& stage : measuring_stages(run, flows, measured, measuring)) {
     add_settings(run, stage, scored.data);
   }
   for (const std::string& name : measured) {

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -53,8 +56,29 @@ void check_same(const Measured& one, const Measured& other) {
   }
 }
 
-/// The mean of each observation over the runs of the group; different folds measure different
-/// observations.
+bool measure_the_same(const Measured& one, const Measured& other) {
+  const auto name = [](const auto& outcome) -> const std::string& { return outcome.first; };
+  return std::ranges::equal(one.outcomes, other.outcomes, {}, name, name);
+}
+
+/// Adds the values of `other`, which must have the same observations, to those of `sum`.
+void add(Measured& sum, const Measured& other) {
+  check_same(sum, other);
+  auto added = other.outcomes.begin();
+  for (auto& [name, outcome] : sum.outcomes) {
+    if (outcome.value) *outcome.value += *added->second.value;
+    ++added;
+  }
+}
+
+void divide(Measured& sum, std::size_t count) {
+  for (auto& [name, outcome] : sum.outcomes) {
+    if (outcome.value) *outcome.value /= static_cast<double>(count);
+  }
+}
+
+/// The mean of each observation over the runs of the group. Folds measure either different
+/// observations, or, if only their training differs, all of them the same.
 Measured measured_by(const Group& group, const std::string& metric) {
   struct Fold {
     Measured measured;  // sums until all runs are added
@@ -70,24 +94,28 @@ Measured measured_by(const Group& group, const std::string& metric) {
       fold.measured = std::move(own);
       continue;
     }
-    check_same(fold.measured, own);
-    auto added = own.outcomes.begin();
-    for (auto& [name, outcome] : fold.measured.outcomes) {
-      if (outcome.value) *outcome.value += *added->second.value;
-      ++added;
+    add(fold.measured, own);
+  }
+  for (auto& [parameters, fold] : folds) divide(fold.measured, fold.runs);
+  Measured all = std::move(folds.begin()->second.measured);
+  const bool one_list = std::all_of(std::next(folds.begin()), folds.end(), [&](const auto& fold) {
+    return measure_the_same(all, fold.second.measured);
+  });
+  for (auto fold = std::next(folds.begin()); fold != folds.end(); ++fold) {
+    Measured& measured = fold->second.measured;
+    if (one_list) {
+      add(all, measured);
+      continue;
+    }
+    for (auto& [name, outcome] : measured.outcomes) {
+      if (all.outcomes.emplace(name, std::move(outcome)).second) continue;
+      refuse(all.run, measured.run,
+             fmt::format("both measured '{}', but folds must measure either all the same "
+                         "observations or none in common",
+                         name));
     }
   }
-  Measured all;
-  for (auto& [parameters, fold] : folds) {
-    if (all.run.empty()) all.run = fold.measured.run;
-    for (auto& [name, outcome] : fold.measured.outcomes) {
-      if (outcome.value) *outcome.value /= static_cast<double>(fold.runs);
-      if (!all.outcomes.emplace(name, std::move(outcome)).second) {
-        refuse(all.run, fold.measured.run,
-               fmt::format("'{}' was measured in both, although they are different folds", name));
-      }
-    }
-  }
+  if (one_list) divide(all, folds.size());
   return all;
 }
 

@@ -54,6 +54,13 @@ void read_summary(const fs::path& file, RunFolder& run) {
     const bool complete = json.at("complete").get<bool>();
     run.epochs_done = json.at("epochs_done").get<std::int64_t>();
     run.epochs = json.at("epochs").get<std::int64_t>();
+    // --resume --precision changes it for the rest of the run.
+    const auto precision = run.parameters.find("pipeline.precision");
+    const std::string last = json.value("precision", std::string());
+    const bool evaluates = run.parameters.contains(evaluates_key);
+    if (precision != run.parameters.end() && !last.empty() && !evaluates) {
+      precision->second = '"' + last + '"';
+    }
     if (code == ExitCode::success && complete) {
       run.state = RunState::complete;
     } else if (code == ExitCode::cancelled) {
@@ -117,15 +124,19 @@ RunFolder read_run(const fs::path& folder, const std::string& name) {
     run.roles = launch.roles;
     run.parameters = read_parameters(folder / "resolved.toml");
     constexpr std::size_t digits = 12;  // of a hash, for display
-    for (const auto& [key, hash] : launch.data) {
-      run.parameters[key + std::string(content_suffix)] = hash.substr(0, digits);
-    }
+    const auto note_content = [&run](std::string_view key, const std::string& hash) {
+      run.parameters[std::string(key) + std::string(content_suffix)] = hash.substr(0, digits);
+    };
+    for (const auto& [key, hash] : launch.data) note_content(key, hash);
+    for (const auto& [key, hash] : launch.initial) note_content(key, hash);
     if (const std::string from = to_text(launch.from); !from.empty()) {
       run.parameters[std::string(from_key)] = from;
+      if (!launch.from.sha256.empty()) note_content(from_key, launch.from.sha256);
     }
     run.epochs = integer_parameter(run.parameters, "schedule.epochs");
     if (const std::string evaluates = to_text(launch.evaluates); !evaluates.empty()) {
       run.parameters[std::string(evaluates_key)] = evaluates;
+      run.weights = launch.evaluates.weights;
     }
     run.evaluated_with.insert(launch.evaluated_with.begin(), launch.evaluated_with.end());
     for (const auto& [key, value] : launch.trained_with) {

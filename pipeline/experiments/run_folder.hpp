@@ -47,13 +47,16 @@ struct RunFolder {
   std::string pipeline;  ///< the file, absolute
   std::int64_t epochs_done = 0;
   std::int64_t epochs = 0;
-  /// The keys of its pipeline; "KEY (content)": hashes of the files that keys name; and "from": the
-  /// checkpoint of another run that it started from, if any. An evaluation (evaluates_key) has the
-  /// values with which its networks were trained.
+  /// The keys of its pipeline; "from": the checkpoint of another run that it started from, if any;
+  /// and "KEY (content)": hashes of the files that these name. An evaluation (evaluates_key) has
+  /// the values with which its networks were trained.
   Parameters parameters;
   Roles roles;  ///< of those keys
   /// Values of the keys that an evaluation's user changed.
   Parameters evaluated_with;
+  /// How the checkpoint that an evaluation measures was selected: "last", or "best by" a metric;
+  /// empty if it is not recorded.
+  std::string weights;
   std::vector<FlowTotal> flows;  ///< of the last process that ran it; empty until that ended
 };
 

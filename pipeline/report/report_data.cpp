@@ -123,7 +123,7 @@ Json launch_json(const Launch& launch) {
   return {{"version", launch.version},    {"compiler", launch.compiler},
           {"started", launch.started},    {"file", launch.file},
           {"from", to_text(launch.from)}, {"evaluates", to_text(launch.evaluates)},
-          {"libtorch", libtorch}};
+          {"libtorch", libtorch},         {"data", launch.data}};
 }
 
 Json settings_json(const std::vector<Setting>& settings) {
@@ -193,6 +193,11 @@ std::vector<Setting> compared(const RunRecord& record) {
        {std::pair("from", record.launch.from), std::pair("evaluates", record.launch.evaluates)}) {
     if (const std::string text = to_text(origin); !text.empty()) {
       settings.push_back({"run", key, text});
+    }
+  }
+  for (const auto* files : {&record.launch.data, &record.launch.initial}) {
+    for (const auto& [key, hash] : *files) {
+      settings.push_back({"", key + " (content)", hash.substr(0, 12)});
     }
   }
   for (const auto& [key, value] : record.parameters) {

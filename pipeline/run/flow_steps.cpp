@@ -173,9 +173,12 @@ bool FlowSteps::stop_requested() const {
   return ranks == nullptr ? parts_.services.stop_requested() : agree_to_stop(*ranks);
 }
 
+bool FlowSteps::flow_trains(const std::string& flow) const {
+  return parts_.stages.trains(flow_named(parts_.pipeline.spec, flow));
+}
+
 bool FlowSteps::wants_checkpoint_before(const std::string& flow) const {
-  return parts_.options.ranks != nullptr && has_trained_ &&
-         !parts_.stages.trains(flow_named(parts_.pipeline.spec, flow));
+  return parts_.options.ranks != nullptr && has_trained_ && !flow_trains(flow);
 }
 
 std::string FlowSteps::place_text(const std::string& flow, std::int64_t epoch) const {

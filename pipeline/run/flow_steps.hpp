@@ -30,6 +30,7 @@ class FlowSteps final : public ScheduleSteps {
   }
 
   FlowEnd run_flow(const std::string& flow, std::int64_t epoch) override;
+  [[nodiscard]] bool flow_trains(const std::string& flow) const override;
   [[nodiscard]] bool stop_requested() const override;
   /// For ranks, which cannot stop within a flow that does not train.
   [[nodiscard]] bool wants_checkpoint_before(const std::string& flow) const override;

@@ -127,6 +127,19 @@ void refuse_other_graph(const PipelineSpec& before, const PipelineSpec& now,
   }
 }
 
+void refuse_edited(const std::string& before, const std::string& now, const Roles& roles,
+                   const std::string& checkpoint, const std::string& run) {
+  if (before == now) return;
+  const std::vector<Difference> differences = in_results(differences_between(before, now), roles);
+  if (differences.empty()) return;
+  throw Error(
+      fmt::format("resolved.toml was changed after '{}' was written: {}; the pipeline of a run "
+                  "must not change: restore the file, or start another run with other values: "
+                  "seam run --from {} --set KEY=VALUE",
+                  checkpoint, to_text(differences), run),
+      Fault::configuration);
+}
+
 void refuse_initial(const std::vector<Difference>& differences,
                     const std::function<bool(const std::string&)>& is_initial,
                     const std::string& checkpoint) {

@@ -43,6 +43,11 @@ struct Difference {
 /// "schedule.epochs = 48 (was 24), stage.adam.rate = 0.0001 (was 0.001)"
 [[nodiscard]] std::string to_text(const std::vector<Difference>& differences);
 
+/// Rejects a resolved.toml that was changed, in a way that can change results, since the run wrote
+/// the checkpoint. `before`: the pipeline in the checkpoint; `now`: that in resolved.toml.
+void refuse_edited(const std::string& before, const std::string& now, const Roles& roles,
+                   const std::string& checkpoint, const std::string& run);
+
 /// Rejects changes of stages, `use`, references, flows, paths and scheduled flows. `run`: the value
 /// to suggest for `weights`.
 void refuse_other_graph(const PipelineSpec& before, const PipelineSpec& now,

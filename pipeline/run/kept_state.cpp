@@ -87,11 +87,16 @@ bool made_before_read(const PipelineSpec& spec, const SchedulePosition& position
   if (!position.stopped_early && future.first_use(in_epochs) != Use::none) {
     for (std::int64_t epoch = position.epochs_done; epoch < schedule.epochs; ++epoch) {
       const bool now = epoch == position.epochs_done && !in_before;
-      const auto left = left_of(flows_of_epoch(schedule, epoch), now ? position.flows_done : 0);
-      if (const Use use = future.first_use(left); use != Use::none) {
+      const std::int64_t done = now ? position.flows_done : 0;
+      const auto due = flows_of_epoch(schedule, epoch);
+      if (const Use use = future.first_use(left_of(due, done)); use != Use::none) {
         return use == Use::makes;
       }
-      if (schedule.stop_early && after == Use::reads) return false;  // it may end here
+      if (!schedule.stop_early) continue;
+      // The run may end here.
+      const auto rest = left_of(flows_not_due(schedule, epoch),
+                                std::max<std::int64_t>(done - std::ssize(due), 0));
+      if (after == Use::reads || future.first_use(rest) == Use::reads) return false;
     }
   }
   return after != Use::reads;

@@ -70,7 +70,6 @@ class Run final {
   [[nodiscard]] CheckpointFolder::Newest newest_checkpoint(const Launch& recorded) const;
   /// For a run that starts from another run: the checkpoint and the position in the schedule.
   [[nodiscard]] Beginning beginning();
-  void refuse_other_pipeline(const std::filesystem::path& newest) const;
   /// Rejects data files that have changed since the run was started. A run that starts from another
   /// run only warns.
   void check_data() const;
@@ -227,6 +226,8 @@ Launch Run::new_launch(const std::optional<Beginning>& begins_with) const {
     launch.shard = to_text(*options_.shard);
     launch.numerics = to_text(options_.numerics);
     launch.data.merge(initial_files(pipeline_));
+  } else if (options_.start == Start::fresh && options_.evaluates.run.empty()) {
+    launch.initial = initial_files(pipeline_);
   }
   launch.evaluates = options_.evaluates;
   launch.trained_with = options_.trained_with;
@@ -235,11 +236,14 @@ Launch Run::new_launch(const std::optional<Beginning>& begins_with) const {
     Launch training = read_launch(launch.evaluates.run);
     launch.file = std::move(training.file);
     launch.data.merge(training.data);  // files that only the training reads
+    launch.initial = std::move(training.initial);
   }
   if (begins_with) {
-    launch.file = read_launch(options_.from).file;
+    Launch earlier = read_launch(options_.from);
+    launch.file = std::move(earlier.file);
+    launch.initial = std::move(earlier.initial);
     launch.from = {std::filesystem::absolute(options_.from).lexically_normal().string(),
-                   begins_with->file.filename().string()};
+                   begins_with->file.filename().string(), sha256_of_file(begins_with->file)};
   }
   return launch;
 }
@@ -310,10 +314,16 @@ void Run::restore() {
                                    crash, directory_->log().string()));
   }
   CheckpointFolder::Newest newest = newest_checkpoint(recorded);
-  if (!newest.checkpoint) return;
+  if (!newest.checkpoint) {
+    // It begins with the initial weights once more.
+    recorded_data_.insert(recorded.initial.begin(), recorded.initial.end());
+    if (recorded.evaluates.run.empty()) launch_.data.merge(initial_files(pipeline_));
+    return;
+  }
   begin_ = std::move(*newest.checkpoint);
   from_checkpoint_ = true;
-  refuse_other_pipeline(newest.file);
+  refuse_edited(begin_.pipeline.value_or(identity_.pipeline), identity_.pipeline, spec_.roles,
+                newest.file.filename().string(), directory_->path().string());
   warn_of_differences();
   // As recorded when the run began: the run that the weights came from may have continued since.
   identity_.chosen = begin_.chosen.value_or(std::vector<ChosenWeights>());
@@ -372,19 +382,6 @@ void Run::check_data() const {
                   "with seam run --from " +
                   directory_->path().string(),
               Fault::configuration);
-}
-
-void Run::refuse_other_pipeline(const std::filesystem::path& newest) const {
-  if (!begin_.pipeline || *begin_.pipeline == identity_.pipeline) return;
-  const std::vector<Difference> differences =
-      in_results(differences_between(*begin_.pipeline, identity_.pipeline), spec_.roles);
-  if (differences.empty()) return;
-  throw Error(
-      fmt::format("resolved.toml was changed after '{}' was written: {}; the pipeline of a run "
-                  "must not change: restore the file, or start another run with other values: "
-                  "seam run --from {} --set KEY=VALUE",
-                  newest.filename().string(), to_text(differences), directory_->path().string()),
-      Fault::configuration);
 }
 
 void Run::warn_of_differences() const {

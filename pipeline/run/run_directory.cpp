@@ -138,12 +138,15 @@ std::string headed_text(const Launch& launch, const std::string& pipeline) {
     for (const auto& [key, value] : of_keys) line(quoted(key) + " = " + quoted(value));
   };
   values("data", launch.data);
+  values("initial", launch.initial);
   values("roles", launch.roles.texts());
   const auto origin = [&](const std::string& table, const RunOrigin& run) {
     if (run.run.empty()) return;
     line("[" + table + "]");
     line("run = " + quoted(run.run));
     line("checkpoint = " + quoted(run.checkpoint));
+    if (!run.sha256.empty()) line("sha256 = " + quoted(run.sha256));
+    if (!run.weights.empty()) line("weights = " + quoted(run.weights));
   };
   origin("from", launch.from);
   origin("evaluates", launch.evaluates);
@@ -181,13 +184,15 @@ Launch parse_launch(const std::string& text, const std::string& file) {
                                 text_of(plugin, "libtorch"), text_of(plugin, "opencv")});
     });
     launch.data = texts_of(table, "data");
+    launch.initial = texts_of(table, "initial");
     launch.roles = Roles(texts_of(table, "roles"));
     launch.trained_with = texts_of(table, "trained_with");
     launch.evaluated_with = texts_of(table, "evaluated_with");
     const auto origin = [&table](std::string_view key) {
       const toml::table* run = table[key].as_table();
       return run == nullptr ? RunOrigin()
-                            : RunOrigin{text_of(*run, "run"), text_of(*run, "checkpoint")};
+                            : RunOrigin{text_of(*run, "run"), text_of(*run, "checkpoint"),
+                                        text_of(*run, "sha256"), text_of(*run, "weights")};
     };
     launch.from = origin("from");
     launch.evaluates = origin("evaluates");

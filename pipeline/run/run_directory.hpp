@@ -37,8 +37,10 @@ struct PluginUsed {
 
 /// A checkpoint of another run.
 struct RunOrigin {
-  std::string run;         ///< its folder, absolute; empty: none
-  std::string checkpoint;  ///< "epoch-24.safetensors"
+  std::string run;           ///< its folder, absolute; empty: none
+  std::string checkpoint;    ///< "epoch-24.safetensors"
+  std::string sha256 = {};   ///< of the checkpoint; may be empty
+  std::string weights = {};  ///< how it was selected: "last", "best by ..."; may be empty
 
   friend bool operator==(const RunOrigin&, const RunOrigin&) = default;
 };
@@ -54,10 +56,11 @@ struct Launch {
   std::string file;               ///< the pipeline file, absolute
   std::string working_directory;  ///< absolute
   std::vector<PluginUsed> plugins;
-  std::map<std::string, std::string> data;  ///< data_files()
-  Roles roles;                              ///< of its keys
-  std::string shard;                        ///< "1/3"; empty: the whole run
-  std::string numerics;                     ///< of a shard: "cpu in float32"
+  std::map<std::string, std::string> data;     ///< data_files()
+  std::map<std::string, std::string> initial;  ///< initial_files(); a resumed run needs none
+  Roles roles;                                 ///< of its keys
+  std::string shard;                           ///< "1/3"; empty: the whole run
+  std::string numerics;                        ///< of a shard: "cpu in float32"
   RunOrigin from;
   RunOrigin evaluates;  ///< the run whose networks this one evaluates again
   /// TOML values that `evaluates` has for keys that differ in this run; empty: not set.

@@ -79,14 +79,50 @@ ScheduleEnd run_flows(const std::vector<std::string>& flows, std::int64_t epoch,
   return ScheduleEnd::complete;
 }
 
+/// Runs the rest of the epoch `position.epochs_done`, and measures. If this ends the run early,
+/// flows that only measure and were not due follow, so that the final weights are measured; within
+/// these flows, a position is still in the epoch, but out of patience.
+ScheduleEnd run_epoch(const ScheduleSpec& schedule, std::int64_t from, SchedulePosition& position,
+                      ScheduleSteps& steps) {
+  const std::int64_t epoch = position.epochs_done;
+  std::vector<std::string> flows = flows_of_epoch(schedule, epoch);
+  const bool has_measured =
+      schedule.stop_early && position.without_gain >= schedule.stop_early->patience;
+  if (!has_measured) {
+    if (run_flows(flows, epoch, position, steps) == ScheduleEnd::stopped) {
+      return ScheduleEnd::stopped;
+    }
+    ++position.epochs_done;
+    if (!measure(schedule, from, position, steps)) return ScheduleEnd::complete;
+    --position.epochs_done;
+    position.flows_done = std::ssize(flows);
+  }
+  std::ranges::copy_if(flows_not_due(schedule, epoch), std::back_inserter(flows),
+                       [&](const std::string& flow) { return !steps.flow_trains(flow); });
+  if (run_flows(flows, epoch, position, steps) == ScheduleEnd::stopped) return ScheduleEnd::stopped;
+  ++position.epochs_done;
+  position.stopped_early = true;
+  return ScheduleEnd::complete;
+}
+
+bool is_due(const ScheduleSpec& schedule, const ScheduledFlow& flow, std::int64_t epoch) {
+  return (epoch + 1) % flow.every == 0 || epoch + 1 == schedule.epochs;
+}
+
 }  // namespace
 
 std::vector<std::string> flows_of_epoch(const ScheduleSpec& schedule, std::int64_t epoch) {
   std::vector<std::string> flows;
   for (const ScheduledFlow& scheduled : schedule.each_epoch) {
-    if ((epoch + 1) % scheduled.every == 0 || epoch + 1 == schedule.epochs) {
-      flows.push_back(scheduled.flow);
-    }
+    if (is_due(schedule, scheduled, epoch)) flows.push_back(scheduled.flow);
+  }
+  return flows;
+}
+
+std::vector<std::string> flows_not_due(const ScheduleSpec& schedule, std::int64_t epoch) {
+  std::vector<std::string> flows;
+  for (const ScheduledFlow& scheduled : schedule.each_epoch) {
+    if (!is_due(schedule, scheduled, epoch)) flows.push_back(scheduled.flow);
   }
   return flows;
 }
@@ -155,14 +191,10 @@ ScheduleEnd run_schedule(const ScheduleSpec& schedule, SchedulePosition& positio
   const std::int64_t from = position.epochs_done;
   while (position.epochs_done < schedule.epochs && !position.stopped_early) {
     if (steps.stop_requested()) return ScheduleEnd::stopped;
-    const std::int64_t epoch = position.epochs_done;
-    steps.epoch_begins(epoch);
-    if (run_flows(flows_of_epoch(schedule, epoch), epoch, position, steps) ==
-        ScheduleEnd::stopped) {
+    steps.epoch_begins(position.epochs_done);
+    if (run_epoch(schedule, from, position, steps) == ScheduleEnd::stopped) {
       return ScheduleEnd::stopped;
     }
-    ++position.epochs_done;
-    position.stopped_early = measure(schedule, from, position, steps);
     measure_kept(schedule, from, position, steps);
     steps.epoch_ended(position);
     const bool last = position.epochs_done == schedule.epochs || position.stopped_early;

@@ -17,6 +17,9 @@ namespace seam::host {
 
 /// The flows due in an epoch (from 0), in order.
 std::vector<std::string> flows_of_epoch(const ScheduleSpec& schedule, std::int64_t epoch);
+/// The other flows of the epochs, in order: those that do not train still run, after the flows that
+/// are due, if stop_early ends the run with this epoch.
+std::vector<std::string> flows_not_due(const ScheduleSpec& schedule, std::int64_t epoch);
 
 /// The best epoch according to `keep`.
 struct BestKept {
@@ -80,6 +83,7 @@ class ScheduleSteps {
 
   /// Runs a flow; throws seam::Error if it fails.
   virtual FlowEnd run_flow(const std::string& flow, std::int64_t epoch) = 0;
+  [[nodiscard]] virtual bool flow_trains(const std::string& flow) const = 0;
   /// Returns whether the run should stop before its next flow.
   [[nodiscard]] virtual bool stop_requested() const = 0;
   /// Returns whether a checkpoint should be written before the flow, which cannot be stopped.

@@ -102,6 +102,11 @@ std::optional<Choice> chooser_of(const std::map<std::string, std::string>& metad
   return choice;
 }
 
+bool is_best(const WeightsFile& file) {
+  const auto best = file.chooser.find(format::best_key);
+  return best != file.chooser.end() && best->second == file.path.filename();
+}
+
 /// Adds the selections that the file records for the weights that the stage imports.
 void add_choices(const std::string& stage, const std::string& weights,
                  std::vector<ChosenWeights>& chosen) {
@@ -110,9 +115,8 @@ void add_choices(const std::string& stage, const std::string& weights,
   const auto add = [&chosen](ChosenWeights one) {
     if (std::ranges::find(chosen, one) == chosen.end()) chosen.push_back(std::move(one));
   };
-  const auto best = file.chooser.find(format::best_key);
   std::error_code error;
-  if (best != file.chooser.end() && best->second == file.path.filename()) {
+  if (is_best(file)) {
     add({stage, file.path.string(), chooser_of(file.chooser)});
   } else if (!fs::is_directory(weights, error)) {
     add({stage, file.path.string(), std::nullopt});
@@ -143,6 +147,13 @@ SelectedOn selected_on(const std::optional<Choice>& by, const std::string& data)
 }
 
 }  // namespace
+
+std::string selection_of(const WeightsFile& file) {
+  if (!is_best(file)) return "last";
+  const std::optional<Choice> by = chooser_of(file.chooser);
+  if (!by) return "best";
+  return "best by " + (by->flow.empty() ? by->metric : by->flow + ":" + by->metric);
+}
 
 std::string protocol_of(const CheckedPipeline& pipeline, const std::string& stage) {
   const StageSpec* const spec = spec_of(pipeline, stage);

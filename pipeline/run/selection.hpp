@@ -24,6 +24,7 @@
 namespace seam::host {
 
 struct CheckedPipeline;
+struct WeightsFile;
 
 enum class Purpose : std::uint8_t { measures, trains };
 
@@ -87,6 +88,9 @@ std::string compared_data(const CheckedPipeline& pipeline, const FlowSpec& flow,
 /// throws.
 [[nodiscard]] std::vector<ChosenWeights> imported_choices(const CheckedPipeline& pipeline,
                                                           std::span<const std::string> stages);
+
+/// How the weights of a run were selected: "best by evaluate:recall.r@1", or "last".
+[[nodiscard]] std::string selection_of(const WeightsFile& file);
 
 /// `data`: measured_data() of the flow that evaluates.
 [[nodiscard]] std::vector<SelectedWeights> selected(const std::vector<ChosenWeights>& chosen,

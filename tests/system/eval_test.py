@@ -5,6 +5,7 @@ mistake the evaluation for a training, and settings that do not fit or have no e
 """
 
 import json
+import shutil
 
 from judge import NETWORK, QUERIES, RETRIEVAL, WARDROBE, Judge
 
@@ -63,6 +64,10 @@ judge.run("train.toml", "kept", "--set", "schedule.keep={best=\"recall.none.r@1\
 best = {score["best"]["epoch"] for key, score in scores("kept").items() if key[1] == "recall.none.r@1"}.pop()
 judge.succeed("eval", "kept", "--run-dir", "of_kept")
 judge.check("the best", f'checkpoint = "epoch-{best + 1}.safetensors"' in (folder / "of_kept/resolved.toml").read_text())
+judge.check("evaluations of the best and of the last checkpoint are ranked separately",
+            sorted(ranking["data"]["weights"] for ranking in
+                   json.loads(judge.succeed("compare", "of_kept", "again", "--json").stdout)["rankings"]),
+            ["best by evaluate:recall.none.r@1", "last"])
 judge.check("chosen on its data", {score["selected_on"] for score in scores("of_kept").values()}, {"test"})
 
 # Weights that the network did not import for the training are imported now.
@@ -70,6 +75,24 @@ judge.run("train.toml", "skipping", "--set", "stage.model.weights=seed1", "--set
 judge.succeed("eval", "skipping", "--run-dir", "of_skipping")
 judge.check("all weights", [score["value"] for key, score in sorted(scores("of_skipping").items())],
             [score["value"] for key, score in sorted(scores("skipping").items()) if key[0] == "evaluate"])
+
+# Two trainings of one name; runs that start from them, or from their weights, are different.
+for place, seed in (("a", 1), ("b", 2)):
+    (folder / place).mkdir()
+    judge.run("train.toml", f"{place}/base", "--set", f"pipeline.seed={seed}", "--set", "schedule.epochs=1")
+    judge.succeed("run", "--from", f"{place}/base", "--set", "schedule.epochs=2", "--set", "pipeline.seed=9",
+                  "--run-dir", f"from_{place}")
+    shutil.copy(folder / place / "base/checkpoints/epoch-1.safetensors", folder / "w.safetensors")
+    judge.run("train.toml", f"imported_{place}", "--set", "stage.model.weights=w.safetensors", "--set", f"pipeline.seed={seed}")
+    judge.succeed("eval", f"imported_{place}", "--run-dir", f"of_imported_{place}")
+(folder / "w.safetensors").unlink()
+judge.succeed("run", "--resume", "imported_b")
+for name in ("from", "imported", "of_imported"):
+    compared = json.loads(judge.succeed("compare", f"{name}_a", f"{name}_b", "--json").stdout)
+    judge.check(f"runs {name} different checkpoints of one name", [len(one["groups"]) for one in compared["rankings"]], [2])
+judge.check("the content is a parameter", {key for group in json.loads(
+    judge.succeed("compare", "from_a", "from_b", "--json").stdout)["rankings"][0]["groups"] for key in group["parameters"]},
+            {"from (content)"})
 
 # Comparisons: separate from trainings; evaluations of two seeds are one group with the parameters of the training.
 judge.succeed("eval", "seed2", "--run-dir", "again2")
@@ -113,5 +136,9 @@ summary = folder / "seed2/summary.json"
 text = json.loads(summary.read_text())
 summary.write_text(json.dumps(text | {"complete": False, "exit_code": 4}))
 refused("a run that was stopped", "'seed2' is not a complete run (stopped", "seed2")
+
+edited = folder / "seed1/resolved.toml"
+edited.write_text(edited.read_text().replace("per_epoch = 24", "per_epoch = 28"))
+refused("an edited resolved.toml", "resolved.toml was changed after 'epoch-2.safetensors' was written", "seed1")
 
 judge.end()

@@ -58,6 +58,8 @@ TEST_F(SweepTest, KilledWithItsRunsItGoesOn) {
     program.signal_group(SIGKILL);
     EXPECT_EQ(program.finish().signal, SIGKILL);
   }
+  const Finished drawn = seam({"graph", "out/amount=1,seed=1"});
+  EXPECT_EQ(drawn.exit_code, 0) << "a run without summary.json: " << drawn.err;
   wait_until_free(here() / "out/amount=1,seed=1");
   gate.remove();
   const fs::path output = here() / "out/output/amount=1,seed=1.txt";
@@ -111,6 +113,19 @@ TEST_F(SweepTest, ASignalStopsTheRunsInGoodOrder) {
   const Finished resumed = seam({"sweep", "--resume", "out", "--jobs", "2", "--threads", "2"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("6 of 6 runs are complete"));
+}
+
+TEST_F(SweepTest, AFileIsCheckedWithAVariantThatItsSweepGoesOver) {
+  folder_.write("variants.toml",
+                "extends = \"counting.toml\"\n[variants]\nsize = [\"small\", \"big\"]\n"
+                "[variant.small]\n[variant.big.stage.numbers]\nn = 80\n[variant.odd]\n"
+                "[sweep]\nover = [\"variants\", \"pipeline.seed=1..2\"]\n");
+  EXPECT_THAT(seam({"check", "variants.toml"}).out, HasSubstr("a sweep of 4 runs"));
+  const Finished chosen = seam({"check", "variants.toml", "--variant", "big"});
+  EXPECT_EQ(chosen.exit_code, 0) << chosen.err;
+  EXPECT_THAT(chosen.out, Not(HasSubstr("a sweep")));
+  EXPECT_THAT(seam({"check", "variants.toml", "--variant", "odd"}).out,
+              HasSubstr("a sweep of 4 runs"));
 }
 
 }  // namespace seam::test::sweep_test

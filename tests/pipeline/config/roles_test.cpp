@@ -67,6 +67,24 @@ TEST_F(RolesTest, AReplicateMaySelectNothing) {
   EXPECT_FALSE(whole.spec.roles.is_used("stage.other.part", parameters(whole)));
 }
 
+TEST(Roles, PathsReferencesAndTrainingAreRecordedOrFollowFromNames) {
+  const Roles roles(Roles::Texts{{"stage.items.where", "path"},
+                                 {"stage.search.index", "reference"},
+                                 {"stage.steps", "trains"}});
+  EXPECT_TRUE(roles.is_path("stage.items.where"));
+  EXPECT_FALSE(roles.is_path("stage.items.root"));
+  EXPECT_TRUE(roles.may_refer("stage.search.index"));
+  EXPECT_FALSE(roles.may_refer("stage.items.split"));
+  const Parameters parameters{{"stage.adam.use", "\"train.adam\""}};
+  EXPECT_TRUE(roles.trains("steps", parameters));
+  EXPECT_FALSE(roles.trains("adam", parameters));
+  const Roles earlier;
+  EXPECT_TRUE(earlier.is_path("stage.items.root"));
+  EXPECT_TRUE(earlier.may_refer("stage.items.split"));
+  EXPECT_FALSE(earlier.may_refer("stage.items.use"));
+  EXPECT_TRUE(earlier.trains("adam", parameters));
+}
+
 TEST(Roles, OfEarlierVersionsFollowFromNames) {
   const Roles roles;
   EXPECT_TRUE(roles.is_replicate("pipeline.seed"));

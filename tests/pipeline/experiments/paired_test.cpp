@@ -190,10 +190,27 @@ TEST_F(PairedTest, FoldsMeasureDifferentObservations) {
   EXPECT_EQ(difference(folds).mean, -0.5);
   EXPECT_EQ(difference(folds).pairs, 2U);
   EXPECT_THAT(complaint(ranking({
-                  {member("b0", "1", 1, {"a,i,1"}, first), member("b1", "1", 1, {"a,i,1"}, second)},
+                  {member("b0", "1", 1, {"a,i,1"}, first),
+                   member("b1", "1", 1, {"a,i,1", "b,j,1"}, second)},
                   {member("o0", "1", 1, {"a,i,1"}, first)},
               })),
-              HasSubstr("'a' was measured in both, although they are different folds"));
+              HasSubstr("both measured 'a', but folds must measure either all the same"));
+}
+
+TEST_F(PairedTest, TrainingFoldsThatMeasureOneListAreAveraged) {
+  const Parameters first{{"stage.items.leave_out_fold", "0"}};
+  const Parameters second{{"stage.items.leave_out_fold", "1"}};
+  const Ranking folds = ranking({
+      {member("b0", "1", 1, {"a,i,1", "b,j,1"}, first),
+       member("b1", "1", 1, {"a,i,1", "b,j,1"}, second),
+       member("b2", "2", 1, {"a,i,1", "b,j,1"}, second)},
+      {member("o0", "1", 0.5, {"a,i,0", "b,j,1"}, first),
+       member("o1", "1", 1, {"a,i,1", "b,j,1"}, second),
+       member("o2", "2", 0, {"a,i,0", "b,j,0"}, second)},
+  });
+  // By fold, a: 0 and 0.5, b: 1 and 0.5; their means 0.25 and 0.75.
+  EXPECT_EQ(difference(folds).mean, -0.5);
+  EXPECT_EQ(difference(folds).pairs, 2U);
 }
 
 TEST_F(PairedTest, OneClusterHasNoInterval) {

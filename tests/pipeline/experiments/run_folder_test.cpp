@@ -90,6 +90,20 @@ TEST_F(RunFolderTest, RolesAreThoseThatItRecorded) {
   EXPECT_FALSE(read().roles.is_replicate("stage.items.fold"));
 }
 
+TEST_F(RunFolderTest, FilesAndTheFirstCheckpointAreKnownByTheirContent) {
+  folder_.write("run/resolved.toml",
+                std::string("#: [data]\n#: \"stage.items.list\" = \"0123456789abcdef\"\n"
+                            "#: [initial]\n#: \"stage.model.weights\" = \"1123456789abcdef\"\n"
+                            "#: [from]\n#: run = \"/a/base\"\n#: checkpoint = \"e.safetensors\"\n"
+                            "#: sha256 = \"2123456789abcdef\"\n") +
+                    resolved);
+  const Parameters parameters = read().parameters;
+  EXPECT_EQ(parameters.at("stage.items.list (content)"), "0123456789ab");
+  EXPECT_EQ(parameters.at("stage.model.weights (content)"), "1123456789ab");
+  EXPECT_EQ(parameters.at("from"), "base/e.safetensors");
+  EXPECT_EQ(parameters.at("from (content)"), "2123456789ab");
+}
+
 TEST_F(RunFolderTest, ALockedFolderIsInUse) {
   folder_.write("run/resolved.toml", resolved);
   EXPECT_FALSE(FolderLock::holder(folder_.path() / "run"));

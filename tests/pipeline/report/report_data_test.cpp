@@ -134,11 +134,16 @@ TEST(ReportData, ComparesSettingsPluginsAndProgram) {
   RunRecord second = first;
   second.launch.version = "0.2.0";
   second.settings[0].value = "0.2";
+  first.launch.data = {{"stage.items.list", "1111111111111"}};
+  second.launch.data = {{"stage.items.list", "2222222222222"}};
   const Json data = report_data({first, second}, {"a", "b"});
   EXPECT_THAT(data.at("runs"), SizeIs(2));
-  ASSERT_THAT(data.at("differences"), SizeIs(2));
+  ASSERT_THAT(data.at("differences"), SizeIs(3));
   EXPECT_EQ(data.at("differences")[0].at("name"), "program.version");
-  EXPECT_EQ(data.at("differences")[1].at("values"), Json({"0.1", "0.2"}));
+  EXPECT_EQ(data.at("differences")[1].at("name"), "stage.items.list (content)");
+  EXPECT_EQ(data.at("differences")[1].at("values"), Json({"111111111111", "222222222222"}));
+  EXPECT_EQ(data.at("differences")[2].at("values"), Json({"0.1", "0.2"}));
+  EXPECT_EQ(data.at("runs")[1].at("launch").at("data").at("stage.items.list"), "2222222222222");
 }
 
 }  // namespace seam::host::report_data_test

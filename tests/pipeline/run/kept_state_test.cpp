@@ -99,6 +99,26 @@ TEST(MadeBeforeRead, ARunThatMayStopEarlyMayReadItThen) {
   EXPECT_FALSE(made_before_read(spec, stopped, "gallery"));
 }
 
+TEST(MadeBeforeRead, ARunThatStopsEarlyStillRunsTheFlowsThatWereNotDue) {
+  PipelineSpec spec = pipeline({{"train", 1}, {"fill", 2}, {"evaluate", 3}});
+  EXPECT_TRUE(made_before_read(spec, after_epochs(1), "gallery"));
+  spec.schedule.stop_early = StopEarly{"model.loss", 1, Goal::lowest};
+  EXPECT_TRUE(made_before_read(spec, after_epochs(1), "gallery")) << "the next epoch fills it";
+  SchedulePosition position = after_epochs(1);
+  position.flows_done = 2;
+  EXPECT_FALSE(made_before_read(spec, position, "gallery")) << "evaluate may be the next flow";
+  position.flows_done = 3;
+  EXPECT_FALSE(made_before_read(spec, position, "gallery")) << "epoch 2 evaluates without filling";
+  const PipelineSpec seldom = [&] {
+    PipelineSpec changed = pipeline({{"train", 1}, {"fill", 3}, {"evaluate", 3}});
+    changed.schedule.stop_early = spec.schedule.stop_early;
+    return changed;
+  }();
+  EXPECT_TRUE(made_before_read(seldom, after_epochs(1), "gallery"));
+  position.flows_done = 2;  // fill has run, though it was not due
+  EXPECT_FALSE(made_before_read(seldom, position, "gallery"));
+}
+
 TEST(MadeBeforeRead, AFlowThatDoesBothReads) {
   const PipelineSpec spec = pipeline({{"both", 1}});
   EXPECT_FALSE(made_before_read(spec, after_epochs(3), "gallery"));

@@ -23,6 +23,9 @@ Launch example() {
   launch.working_directory = "/home/someone";
   launch.plugins = {{"/lib/a.so", "11", "2.1.0", "none"}, {"/lib/b.so", "22", "none", "4.6.0"}};
   launch.data = {{"stage.items.list", "33"}};
+  launch.initial = {{"stage.model.weights", "44"}};
+  launch.from = {"/runs/a", "epoch-1.safetensors", "55"};
+  launch.evaluates = {"/runs/b", "epoch-2.safetensors", "", "last"};
   launch.roles =
       Roles(Roles::Texts{{"stage.items.part", "replicate unless stage.items.parts = 1"}});
   return launch;

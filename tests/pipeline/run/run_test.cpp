@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "pipeline/run/checkpoint.hpp"
+#include "pipeline/run/checksum.hpp"
 #include "seam/stage.hpp"
 #include "tests/pipeline/run/full_disk.hpp"
 #include "tests/sdk/echo_ranks.hpp"
@@ -792,7 +793,8 @@ TEST_F(FromRunTest, TheOtherRunStaysAsItIs) {
   EXPECT_THAT(file("resolved.toml"), HasSubstr("rate = 1"));
   EXPECT_TRUE(fs::exists(folder_.path() / "run/checkpoints/epoch-3.safetensors"));
   EXPECT_EQ(read_launch(folder_.path() / "new").from,
-            (RunOrigin{(folder_.path() / "run").string(), "epoch-3.safetensors"}));
+            (RunOrigin{(folder_.path() / "run").string(), "epoch-3.safetensors",
+                       sha256_of_file(folder_.path() / "run/checkpoints/epoch-3.safetensors")}));
   EXPECT_THAT(messages_.str(),
               HasSubstr("starting from run/epoch-3.safetensors: stage.model.rate = 2 (was 1)"));
 }

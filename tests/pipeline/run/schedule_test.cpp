@@ -27,6 +27,9 @@ class Script final : public ScheduleSteps {
     if (done.back() == fail_in) throw Error(fail_in + " failed");
     return FlowEnd::complete;
   }
+  [[nodiscard]] bool flow_trains(const std::string& flow) const override {
+    return flow.starts_with("train");
+  }
   [[nodiscard]] bool stop_requested() const override { return stop; }
   [[nodiscard]] bool wants_checkpoint_before(const std::string& flow) const override {
     return flow == kept_before;
@@ -268,6 +271,49 @@ TEST(EarlyStop, AfterFlowsStillRun) {
   SchedulePosition position;
   run_schedule(schedule, position, script);
   EXPECT_THAT(script.done[script.done.size() - 2], "report@1");
+}
+
+/// Stops after the second epoch, in which three flows are not due.
+ScheduleSpec stopping_between_turns() {
+  ScheduleSpec schedule = stopping(Goal::highest, 1);
+  schedule.each_epoch.insert(schedule.each_epoch.begin() + 1, {{"gallery", 3}, {"search", 3}});
+  schedule.each_epoch.push_back({"train_head", 3});
+  schedule.after = {"report"};
+  schedule.keep.best = "recall.r@1";
+  return schedule;
+}
+
+TEST(EarlyStop, FlowsThatWereNotDueMeasureTheFinalWeights) {
+  Script script;
+  script.values = {0.5, 0.4};
+  SchedulePosition position;
+  EXPECT_EQ(run_schedule(stopping_between_turns(), position, script), ScheduleEnd::complete);
+  EXPECT_THAT(script.done,
+              ElementsAre("train@0", "evaluate@0", "checkpoint 1", "train@1", "evaluate@1",
+                          "gallery@1", "search@1", "checkpoint 2", "report@1", "checkpoint 2"));
+  EXPECT_EQ(position.epochs_measured, 2);
+}
+
+TEST(EarlyStop, ResumesAmongTheFlowsThatWereNotDue) {
+  const ScheduleSpec schedule = stopping_between_turns();
+  for (const char* stop_after : {"evaluate@1", "gallery@1"}) {
+    Script first;
+    first.values = {0.5, 0.4};
+    first.stop_after = stop_after;
+    SchedulePosition position;
+    EXPECT_EQ(run_schedule(schedule, position, first), ScheduleEnd::stopped);
+    EXPECT_FALSE(is_complete(schedule, first.last));
+    EXPECT_EQ(first.last.epochs_done, 1);
+    Script rest;
+    rest.values = {0.5, 0.4};
+    SchedulePosition resumed = first.last;
+    EXPECT_EQ(run_schedule(schedule, resumed, rest), ScheduleEnd::complete);
+    EXPECT_EQ(rest.done.front(), std::string(stop_after) == "gallery@1" ? "search@1" : "gallery@1");
+    EXPECT_THAT(rest.done, Not(Contains("evaluate@1")));
+    EXPECT_TRUE(resumed.stopped_early);
+    EXPECT_EQ(resumed.epochs_done, 2);
+    EXPECT_EQ(resumed.epochs_measured, 2);
+  }
 }
 
 TEST(EarlyStop, LowestCanBeTheGoal) {
