@@ -48,24 +48,34 @@ class ClassVocabulary {
   void open() { all_.assign(data_sets_.begin(), data_sets_.end()); }
 
   /// Throws seam::Error if data sets number categories in different ways. A data set with more
-  /// categories agrees with a shorter one if it continues the shorter list; one with numbers of its
-  /// own agrees with none that has names. Call it in begin(): in open(), data sets of later flows
-  /// have no names yet.
+  /// categories agrees with a shorter one if it continues the shorter list. Call it in begin(): in
+  /// open(), data sets of later flows have no names yet.
   void require_one() const {
     const std::vector<std::string>* longest = nullptr;
-    bool own_numbers = false;
     for (const CategoryNames* data_set : all_) {
       const std::vector<std::string>& names = data_set->category_names();
-      if (const auto* const own = dynamic_cast<const OwnNumbers*>(data_set)) {
-        own_numbers = own_numbers || own->has_own_numbers();
-      }
       if (names.empty()) continue;
       if (longest == nullptr) longest = &names;
       require_same(*longest, names);
       if (names.size() > longest->size()) longest = &names;
     }
-    if (longest == nullptr || !own_numbers) return;
-    throw Error("one data set of this pipeline names its categories (0 is '" + longest->front() +
+  }
+
+  /// If classes are evaluated, also: throws seam::Error if some data sets name their categories and
+  /// others have numbers of their own. The only category of unlabelled images has no name.
+  void require_names_or_numbers() const {
+    const auto is_named = [](const CategoryNames* data_set) {
+      const std::vector<std::string>& names = data_set->category_names();
+      return names.size() > 1 || (names.size() == 1 && !names.front().empty());
+    };
+    const auto has_numbers = [](const CategoryNames* data_set) {
+      const auto* const own = dynamic_cast<const OwnNumbers*>(data_set);
+      return own != nullptr && own->has_own_numbers();
+    };
+    const auto named = std::ranges::find_if(all_, is_named);
+    if (named == all_.end() || std::ranges::none_of(all_, has_numbers)) return;
+    throw Error("one data set of this pipeline names its categories (0 is '" +
+                    (*named)->category_names().front() +
                     "'), and the list of another has whole numbers instead, so nothing shows "
                     "whether they mean the same categories. Use names in both lists, or numbers "
                     "in both",

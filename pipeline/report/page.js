@@ -222,14 +222,15 @@
       const scores = runs.map((run) => run.scores.find((score) => same(score, one)));
       const protocols = new Set(scores.filter(Boolean).map((score) => score.protocol || ""));
       const biased = scores.some((score) => score && score.selected_on === "test");
-      const data = new Set(runs.filter((_, run) => scores[run]).map((run) => JSON.stringify(run.launch.data || {})));
-      const comparable = protocols.size === 1 && !protocols.has("") && data.size === 1 && !biased;
+      const files = runs.filter((_, run) => scores[run]).map((run) => run.launch.data || {});
+      const differ = files.some((a) => files.some((b) => Object.keys(a).some((key) => key in b && a[key] !== b[key])));
+      const comparable = protocols.size === 1 && !protocols.has("") && !differ && !biased;
       const values = scores.filter((score) => score && isNumber(score.value)).map((score) => score.value);
       const better = (scores.find(Boolean) || {}).better;
       const best = better === "lower" ? Math.min(...values) : Math.max(...values);
       return [make("span", {}, scoreName(one),
         values.length > 1 && !comparable && !biased ? make("div", { class: "warn small" },
-          protocols.size > 1 ? "different protocols: not comparable" : data.size > 1 ? "different data files: use `seam compare`"
+          protocols.size > 1 ? "different protocols: not comparable" : differ ? "different data files: use `seam compare`"
             : "no protocol set: use `seam compare`") : null),
       ...scores.map((score) => make("td", { class: score && values.length > 1 && comparable && score.value === best ? "number best" : "number" },
         score ? shown(metric, score.value) + (isNumber(score.standard_error)

@@ -72,6 +72,7 @@ std::map<std::string, std::string> initial_files(const CheckedPipeline& pipeline
          pipeline.stages.at(stage.name)->description().parameters) {
       if (!parameter.initial || parameter.kind != ValueKind::path) continue;
       const fs::path given = text_value(stage, parameter.name);
+      if (given.empty()) continue;
       std::optional<fs::path> file = file_of(stage, parameter);
       if (!file && fs::exists(given / "resolved.toml")) file = weights_file(given).path;
       if (file) files["stage." + stage.name + "." + parameter.name] = sha256_of_file(*file);

@@ -94,9 +94,12 @@ bool made_before_read(const PipelineSpec& spec, const SchedulePosition& position
       }
       if (!schedule.stop_early) continue;
       // The run may end here.
-      const auto rest = left_of(flows_not_due(schedule, epoch),
-                                std::max<std::int64_t>(done - std::ssize(due), 0));
+      const auto rest = flows_not_due(schedule, epoch);
       if (after == Use::reads || future.first_use(rest) == Use::reads) return false;
+      // Within them, how many are left is unknown here, because those that train do not run.
+      for (std::int64_t run = 1; done > std::ssize(due) && run < std::ssize(rest); ++run) {
+        if (future.first_use(left_of(rest, run)) == Use::reads) return false;
+      }
     }
   }
   return after != Use::reads;

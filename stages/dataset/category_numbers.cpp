@@ -9,10 +9,7 @@
 namespace seam::stages {
 
 std::optional<std::int64_t> category_number(std::string_view category) {
-  const std::size_t point = category.find('.');
-  const bool zeros = point != std::string_view::npos && point + 1 < category.size() &&
-                     category.find_first_not_of('0', point + 1) == std::string_view::npos;
-  const auto number = number_in<std::int64_t>(zeros ? category.substr(0, point) : category);
+  const auto number = number_in<std::int64_t>(category);
   return number && *number >= 0 ? number : std::nullopt;
 }
 

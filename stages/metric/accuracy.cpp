@@ -176,7 +176,10 @@ void Accuracy::open(Context& /*context*/) {
 }
 
 void Accuracy::begin(Context& /*context*/) {
-  for (const ClassVocabulary* model : models_) model->require_one();
+  for (const ClassVocabulary* model : models_) {
+    model->require_one();
+    model->require_names_or_numbers();
+  }
   counter_.reset();
   input_ = {};
   pictures_.clear();

@@ -64,8 +64,10 @@ void Search::begin(Context& context) {
   const auto unnamed = std::ranges::find_if(
       rows, [](const std::string& item) { return item.empty(); }, &retrieval::GalleryRow::item);
   lists_.clear();
+  names_.clear();
   for (const retrieval::GalleryRow& row : gallery_->rows()) {
     if (row.origin.file) lists_.insert(*row.origin.file);
+    names_.insert(row.origin.item);
   }
   row_of_file_.clear();
   images_ = dynamic_cast<const retrieval::GalleryImages*>(&*gallery_);
@@ -164,7 +166,7 @@ std::string Search::finding_itself(const Packet& query, const LeftOut& left_out)
 
 /// Names a query of the batch that may be in the gallery under a different list, if the query or
 /// the gallery does not know the files of all images, and what to do. Rows of retrieval.embedded
-/// have neither files nor lines, and are compared within one list only.
+/// have neither files nor lines: within one list their places are compared, otherwise their names.
 std::string Search::uncompared(const Packet& query, const LeftOut& left_out) const {
   const auto& origins = query[field::origins];
   const std::vector<std::string> files = picture_files(query, origins.size());
@@ -173,8 +175,9 @@ std::string Search::uncompared(const Packet& query, const LeftOut& left_out) con
     if (!files[i].empty()) return without_file_.empty();
     // An image in a file of many, or of a source that tells nothing.
     if (query.has(field::paths) || origin.line > 0 || !origin.file) return true;
-    return query[field::indices][i] >= 0 && !origin.file->empty() &&
-           lists_ == std::set<std::string>{*origin.file};
+    const bool one_list = query[field::indices][i] >= 0 && !origin.file->empty() &&
+                          lists_ == std::set<std::string>{*origin.file};
+    return one_list || (!origin.item.empty() && !names_.contains(origin.item));
   };
   for (std::size_t i = 0; i < origins.size(); ++i) {
     if (!left_out[i].empty() || comparable(i)) continue;
@@ -182,8 +185,8 @@ std::string Search::uncompared(const Packet& query, const LeftOut& left_out) con
            (!files[i].empty()
                 ? without_file_
                 : "it has neither a file nor a line, as rows of retrieval.embedded, and the "
-                  "gallery is not of the same list only; use one list with the splits query and "
-                  "gallery for both, or embed both from image files in this run");
+                  "gallery has an image of the same name from another list; use one list with the "
+                  "splits query and gallery for both, or embed both from image files in this run");
   }
   return {};
 }

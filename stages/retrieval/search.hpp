@@ -64,6 +64,7 @@ class Search final : public Compute<Transform> {
   Sequences sequences_;                               // only if they are left out
   std::int64_t trainings_since_gallery_ = 0;
   std::set<std::string> lists_;  ///< of the gallery
+  std::set<std::string> names_;  ///< of its images
   std::string without_item_;     ///< a gallery image, as in SearchedGallery
   std::string without_file_;     ///< why files cannot be compared, and what to do; or empty
   std::int64_t queries_ = 0;

@@ -119,15 +119,15 @@ void DrawnPairs::declare(Declaration& declaration) {
   declaration.provides(field::same_item).doc("1 for a pair of one item, 0 for one of two");
 }
 
-void DrawnPairs::open(Context& /*context*/) {
+void DrawnPairs::open(Context& context) {
   const auto refuse = [](const std::string& what) { throw Error(what, Fault::configuration); };
   if ((drawn_ == Drawn::list) != !list_.empty()) {
     refuse(list_.empty() ? "pairs is \"list\", but 'list' is not set"
                          : "'list' is set, but pairs is not \"list\"");
   }
-  // Not only_with(): the files of earlier runs name the defaults.
+  // Not an error: files of earlier runs may set them.
   if (drawn_ != Drawn::once && (pair_seed_ != 0 || folder_ != "pairs")) {
-    refuse("'pair_seed' and 'folder' only apply to pairs = \"once\"; set that, or remove them");
+    context.warn("`pair_seed` and `folder` only apply to pairs = \"once\"");
   }
   if (rule_ == PairRule::released && drawn_ != Drawn::each_epoch) {
     refuse("rule = \"released\" only applies to pairs = \"each_epoch\"; set that");

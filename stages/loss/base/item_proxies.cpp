@@ -36,8 +36,7 @@ std::vector<std::int64_t> ItemProxies::number_of(const std::vector<std::string>&
   numbers.reserve(items.size());
   for (const std::string& item : items) {
     const auto known = numbers_.find(item);
-    const bool is_trained = known != numbers_.end() && !untrained_.contains(known->second);
-    if (fresh == New::refused && !is_trained) {
+    if (fresh == New::refused && known == numbers_.end()) {
       throw Error("item '" + item + "' has no trained " + std::string(words_.one) +
                   ": it has not occurred in any training batch. Leave this loss out of flows with "
                   "items that are not in the training list");

@@ -21,7 +21,7 @@ class ItemProxies {
  public:
   enum class New : std::uint8_t {
     join,     ///< an item that occurs for the first time gets the next proxy
-    refused,  ///< every item must have occurred in an accepted batch
+    refused,  ///< every item must have one
   };
 
   /// Words for messages: for one proxy, for several, and for what sets their number.

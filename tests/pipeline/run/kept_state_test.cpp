@@ -117,6 +117,9 @@ TEST(MadeBeforeRead, ARunThatStopsEarlyStillRunsTheFlowsThatWereNotDue) {
   EXPECT_TRUE(made_before_read(seldom, after_epochs(1), "gallery"));
   position.flows_done = 2;  // fill has run, though it was not due
   EXPECT_FALSE(made_before_read(seldom, position, "gallery"));
+  PipelineSpec tunes = pipeline({{"train", 1}, {"train", 4}, {"fill", 4}, {"evaluate", 4}});
+  tunes.schedule.stop_early = spec.schedule.stop_early;
+  EXPECT_FALSE(made_before_read(tunes, position, "gallery")) << "of these, train does not run";
 }
 
 TEST(MadeBeforeRead, AFlowThatDoesBothReads) {

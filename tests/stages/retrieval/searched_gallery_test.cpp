@@ -248,13 +248,14 @@ TEST(SearchedGallery, AQueryOfAnEmbeddedGalleryIsRefused) {
 /// Queries of `retrieval.embedded` may show an image of the gallery under another list.
 TEST(SearchedGallery, AnEmbeddedQueryOfAnotherListIsRefused) {
   const auto error = [](const std::string& list, std::int64_t index,
-                        const std::vector<std::filesystem::path>& files, const char* second_list) {
+                        const std::vector<std::filesystem::path>& files, const char* second_list,
+                        const char* name = "b") {
     Retrieval stages({1});
     Packet gallery = batch(0, two, two_vectors());
     if (!files.empty()) gallery = in_files(std::move(gallery), files);
     gallery[field::origins][1].file = std::make_shared<const std::string>(second_list);
     stages.index.push(gallery).finish();
-    Packet query = of_list(list, batch(index, {"b"}, torch::ones({1, 1})));
+    Packet query = of_list(list, batch(index, {name}, torch::ones({1, 1})));
     if (index > 5) query[field::indices][0] = -1;
     for (Origin& origin : query[field::origins]) origin.line = 0;
     stages.search.push(std::move(query)).finish();
@@ -271,6 +272,7 @@ TEST(SearchedGallery, AnEmbeddedQueryOfAnotherListIsRefused) {
     EXPECT_THAT(error("list.txt", 5, files, "other.txt"), unknown);
     EXPECT_THAT(error("list.txt", 6, files, "list.txt"), unknown);  // without an index
     EXPECT_THAT(error("", 5, files, "list.txt"), unknown);
+    EXPECT_EQ(error("other.txt", 5, files, "list.txt", "c"), "none");
   }
 }
 

@@ -277,14 +277,21 @@ TEST(PairsStage, RefusesWhatDoesNotFit) {
               HasSubstr("'nowhere.csv' cannot be read"));
   EXPECT_THAT(refused({{"pairs", std::string("all")}, {"count", std::int64_t{4}}}),
               HasSubstr("has no effect with pairs = \"all\""));
-  EXPECT_THAT(refused({{"pair_seed", std::int64_t{4}}}),
-              HasSubstr("only apply to pairs = \"once\""));
-  EXPECT_THAT(refused({{"folder", std::string("lists")}}),
-              HasSubstr("only apply to pairs = \"once\""));
   EXPECT_THAT(refused({{"pairs", std::string("once")}, {"count", std::int64_t{8}}}),
               HasSubstr("draw at most 6"));
   EXPECT_THAT(refused({{"pairs", std::string("once")}, {"rule", std::string("released")}}),
               HasSubstr("each_epoch"));
+}
+
+TEST(PairsStage, WarnsOfWhatOnlyAppliesToPairsDrawnOnce) {
+  const auto lines = [](const char* parameter, Value value, const char* pairs) {
+    testing::Harness harness("pairs", std::make_unique<DrawnPairs>());
+    harness.set("pairs", pairs).set(parameter, std::move(value)).open();
+    return harness.services().lines.size();
+  };
+  EXPECT_EQ(lines("pair_seed", std::int64_t{4}, "each_epoch"), 1U);
+  EXPECT_EQ(lines("folder", std::string("lists"), "all"), 1U);
+  EXPECT_EQ(lines("pair_seed", std::int64_t{4}, "once"), 0U);
 }
 
 }  // namespace seam::stages::pairs_test
