@@ -166,8 +166,8 @@ class LaneBatch final : public torch::CustomClassHolder {
     };
     const std::string what = "backward pass of " + batch_text(of_results);
     sharing_.share(what, context_, compute_own, write, read);
-    seed_generator();
     Tensors all = sharing_.sum_in_pieces(what, std::move(sums), network_.weights);
+    seed_generator();
     for (std::size_t input = 0; input < inputs; ++input) {
       Tensors of_lanes;
       for (const Tensors& of_lane : of_inputs) of_lanes.push_back(of_lane[input]);

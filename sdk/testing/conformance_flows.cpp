@@ -150,6 +150,11 @@ std::optional<std::string> difference(const InLanes& a, const InLanes& b) {
   return std::nullopt;
 }
 
+InLanes without_metrics(InLanes lanes) {
+  std::erase_if(lanes.result.rest, [](const auto& line) { return line.starts_with("metric "); });
+  return lanes;
+}
+
 /// How the results of a network in lanes depend on LaneMemory and on ranks.
 void add_differences_of_lanes(const Candidate& candidate, Findings& findings) {
   const auto keep = in_lanes(candidate, {2, LaneMemory::keep});
@@ -162,7 +167,10 @@ void add_differences_of_lanes(const Candidate& candidate, Findings& findings) {
     findings.push_back("lanes that are computed again for the gradient: " + *found);
   }
   for (std::size_t rank = 0; const InLanes& own : in_lanes_of_two_ranks(candidate)) {
-    if (const auto found = difference(*keep, own)) {
+    // Only rank 0 records metrics, so those of other ranks may be of their own lanes.
+    const auto found = rank == 0 ? difference(*keep, own)
+                                 : difference(without_metrics(*keep), without_metrics(own));
+    if (found) {
       findings.push_back("lanes shared out to two ranks, rank " + std::to_string(rank) + ": " +
                          *found);
     }
