@@ -375,7 +375,7 @@ TEST_F(OptimizerTest, ADecayOfZeroThatOthersReferToIsWarnedOf) {
   RunState run;
   run.services = &services;
   run.epochs = 9;
-  const auto warning = [&](std::map<std::string, Value> values) {
+  const auto warning = [&](const std::map<std::string, Value>& values) {
     services.lines.clear();
     StageRunner adam("adam", "train.adam", std::make_unique<Adam>());
     adam.configure(values);
