@@ -34,14 +34,19 @@ namespace seam::stages {
   return named ? batch[field::origins][row].text() : "row " + std::to_string(row);
 }
 
+/// Whether the row has an index in its list.
+[[nodiscard]] inline bool has_index(const Packet& batch, std::size_t row) {
+  return batch.has(field::indices) && row < batch[field::indices].size() &&
+         batch[field::indices][row] >= 0;
+}
+
 /// Identifies a row of a batch by its line or index in its list; the name alone may be that of many
 /// rows, such as those with boxes in one image. Empty if the list or both numbers are unknown.
 [[nodiscard]] inline std::string place_in_list(const Packet& batch, std::size_t row) {
   if (!batch.has(field::origins) || row >= batch[field::origins].size()) return {};
   const Origin& origin = batch[field::origins][row];
   if (!origin.file) return {};
-  const bool indexed = batch.has(field::indices) && row < batch[field::indices].size() &&
-                       batch[field::indices][row] >= 0;
+  const bool indexed = has_index(batch, row);
   if (!indexed && origin.line <= 0) return {};
   return origin.text() + (indexed ? "#" + std::to_string(batch[field::indices][row]) : "");
 }

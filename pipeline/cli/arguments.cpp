@@ -235,8 +235,7 @@ void add_sweep(CommandParser& parser, SweepArguments& sweep) {
   value(verb, "--shard", sweep.shard, "I/N",
         "run only the combinations whose position, counted from 0, modulo N is I, in the folder "
         "part-0000I-of-0000N of --sweep-dir, or continue them; auto: as a Slurm array or a "
-        "Kubernetes Job "
-        "specifies")
+        "Kubernetes Job specifies")
       ->needs(verb.get_option("--sweep-dir"));
   CLI::Option* dry_run =
       verb.add_flag("--dry-run", sweep.dry_run, "check and list all runs without starting them");

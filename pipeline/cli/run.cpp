@@ -128,11 +128,10 @@ bool make_evaluation(LoadOptions to_load, const RunArguments& arguments, Prepare
   report_problems(prepared.loaded.problems);
   if (!prepared.loaded.pipeline) return false;
   const WeightsFile weights = weights_file(run);
-  if (const auto before = weights.chooser.find("seam.run.pipeline");
-      before != weights.chooser.end()) {
+  if (const auto before = pipeline_in(weights.chooser)) {
     const std::string now = read_text_file(std::filesystem::path(run) / "resolved.toml");
-    refuse_edited(unescaped(before->second), pipeline_below_head(now),
-                  prepared.loaded.pipeline->spec.roles, weights.path.filename().string(), run);
+    refuse_edited(*before, pipeline_below_head(now), prepared.loaded.pipeline->spec.roles,
+                  weights.path.filename().string(), run);
   }
   options.evaluates = {std::filesystem::absolute(run).lexically_normal().string(),
                        weights.path.filename().string(),

@@ -404,13 +404,15 @@ Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoic
   Comparison comparison;
   MetricChoice metric(choice, comparison);
   std::vector<RunFolder> complete;
+  std::map<fs::path, std::vector<Score>> headlines_of;  // by the run's path
   for (const RunFolder& run : all) {
     if (run.state != RunState::complete) {
       comparison.unranked.push_back({run.name, why_not_ranked(run)});
       continue;
     }
     complete.push_back(run);
-    metric.add(run, read_headlines(run.path));
+    headlines_of[run.path] = read_headlines(run.path);
+    metric.add(run, headlines_of[run.path]);
   }
   if (complete.empty()) return comparison;
   metric.settle();
@@ -432,7 +434,7 @@ Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoic
   for (std::size_t at = 0; at < complete.size(); ++at) {
     const RunFolder& run = complete[at];
     const MetricValue& value = values[at];
-    const std::vector<Score> headlines = read_headlines(run.path);
+    const std::vector<Score>& headlines = headlines_of.at(run.path);
     if (choice.which == WhichEpoch::last && is_cut(headlines, comparison.metric, value)) {
       comparison.unranked.push_back({run.name, cut_metrics});
       continue;

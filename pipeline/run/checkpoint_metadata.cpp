@@ -157,6 +157,12 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   return metadata;
 }
 
+std::optional<std::string> pipeline_in(const Metadata& metadata) {
+  const auto pipeline = metadata.find(run_keys + "pipeline");
+  if (pipeline == metadata.end()) return std::nullopt;
+  return unescaped(pipeline->second);
+}
+
 void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
   const RunValues run(metadata);
   SchedulePosition& position = checkpoint.position;
@@ -176,9 +182,7 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
   if (run.find(run_keys + "training_steps")) {
     checkpoint.training_steps = run.count("training_steps");
   }
-  if (const auto pipeline = run.find(run_keys + "pipeline")) {
-    checkpoint.pipeline = unescaped(*pipeline);
-  }
+  checkpoint.pipeline = pipeline_in(metadata);
   checkpoint.plugins = unescaped(run.text(run_keys + "plugins"));
   checkpoint.numerics = unescaped(run.text(run_keys + "numerics"));
   for (auto at = metadata.lower_bound(mean_keys);

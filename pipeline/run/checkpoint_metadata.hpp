@@ -8,6 +8,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,9 @@ using Metadata = std::map<std::string, std::string>;
 /// Sets everything except the archives: those in `stages` stay empty. Throws seam::Error that names
 /// a missing or invalid value.
 void take_metadata(const Metadata& metadata, Checkpoint& checkpoint);
+
+/// The pipeline of the run that wrote the checkpoint; nullopt before version 5.
+[[nodiscard]] std::optional<std::string> pipeline_in(const Metadata& metadata);
 
 /// Encodes any bytes as ASCII: '%' and non-ASCII bytes as "%C3". A plugin's path may not be UTF-8.
 [[nodiscard]] std::string escaped(std::string_view bytes);

@@ -125,10 +125,9 @@ class LaneSharing {
   [[nodiscard]] Tensors sum(std::vector<Tensors> of_parts) const {
     return tree_.sum(std::move(of_parts));
   }
-  /// Of all lanes, from own_sums(). Each rank adds a piece of every tensor, so that it receives
-  /// less than twice the bytes of the sum if the numbers of lanes per rank are equal powers of two,
-  /// however many ranks there are. All terms are laid out in
-  /// memory like `like`.
+  /// Of all lanes, from own_sums(). Each rank adds a piece of every tensor, so that the bytes it
+  /// receives hardly depend on the number of ranks: less than twice those of the sum if each rank
+  /// has the same power of two of lanes. All terms have the memory layout of `like`.
   [[nodiscard]] Tensors sum_in_pieces(const std::string& what, std::vector<Tensors> own_sums,
                                       const Tensors& like) const {
     if (ranks_ == nullptr) return tree_.sum(std::move(own_sums));

@@ -2,7 +2,6 @@
 /// bytewise order.
 ///
 ///     3, 0, 3            ──► 3, 0, 3
-///     3.0, 0.0, 3.0      ──► 3, 0, 3
 ///     hats, boots, hats  ──► 1, 0, 1   boots, hats
 #pragma once
 
@@ -20,8 +19,7 @@ struct NumberedCategories {
   std::vector<std::string> names;  ///< empty if categories are numbers
 };
 
-/// The whole number of at least 0 that the category is, also if it is written as 3.0, as by pandas;
-/// nullopt for a name.
+/// The whole number of at least 0 that the category is; nullopt for a name.
 [[nodiscard]] std::optional<std::int64_t> category_number(std::string_view category);
 
 /// `all`: the categories of the whole list, of which `rows` may be a part; they are numbers if all

@@ -26,9 +26,7 @@ std::vector<std::string> pictures_of(const Packet& packet, std::size_t rows) {
   if (!packet.has(field::origins)) return pictures;
   const std::vector<Origin>& origins = packet.get(field::origins);
   for (std::size_t row = 0; row < std::min(rows, origins.size()); ++row) {
-    const bool indexed = packet.has(field::indices) && row < packet.get(field::indices).size() &&
-                         packet.get(field::indices)[row] >= 0;
-    if (pictures[row].empty() && indexed) pictures[row] = place_in_list(packet, row);
+    if (pictures[row].empty() && has_index(packet, row)) pictures[row] = place_in_list(packet, row);
     if (pictures[row].empty()) pictures[row] = origins[row].item;
   }
   return pictures;

@@ -92,8 +92,7 @@ void Search::begin(Context& context) {
             rows[static_cast<std::size_t>(row)].origin.text() +
             "; embed the gallery from image files in this run (rows of retrieval.embedded and "
             "images with a box have none), or set exclude_self = true for retrieval.search if "
-            "queries and "
-            "gallery are the same list";
+            "queries and gallery are the same list";
       }
       ++row;
     }

@@ -35,15 +35,14 @@ std::vector<std::int64_t> ItemProxies::number_of(const std::vector<std::string>&
   std::vector<std::int64_t> numbers;
   numbers.reserve(items.size());
   for (const std::string& item : items) {
-    const auto known = numbers_.find(item);
-    if (fresh == New::refused && known == numbers_.end()) {
+    if (const auto known = numbers_.find(item); known != numbers_.end()) {
+      numbers.push_back(known->second);
+      continue;
+    }
+    if (fresh == New::refused) {
       throw Error("item '" + item + "' has no trained " + std::string(words_.one) +
                   ": it has not occurred in any training batch. Leave this loss out of flows with "
                   "items that are not in the training list");
-    }
-    if (known != numbers_.end()) {
-      numbers.push_back(known->second);
-      continue;
     }
     const auto next = static_cast<std::int64_t>(names_.size() + joining.size());
     const auto [place, added] = joining.emplace(item, next);
