@@ -229,7 +229,8 @@ struct ConvolutionBody {
     const Index run = s.kernel * s.group;  // contiguous in buffer and packed: kx and c
     // Enough of the kernel's rows at once to make a product long, few enough that the packed
     // weights of a panel stay in the first-level cache (16 KB).
-    const Index together = run >= 112 ? 1 : minimum(s.kernel, (112 + run - 1) / run + 1);
+    constexpr Index enough = 3584 / panel;
+    const Index together = run >= enough ? 1 : minimum(s.kernel, (enough + run - 1) / run + 1);
     for (Index n = some.begin; n < some.end; ++n) {
       const Index columns = s.out_channels - n * panel;
       for (Index g = 0; g < s.groups; ++g) {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "stages/cpu/instruction_set.hpp"
 
@@ -19,19 +20,19 @@ namespace seam::nn::kernels {
 
 using stages::InstructionSet;
 
-template <class T>
-struct LaneTypes;
-template <>
-struct LaneTypes<float> {
-  using Vector [[gnu::vector_size(64)]] = float;
-  using Unaligned [[gnu::vector_size(64), gnu::aligned(4), gnu::may_alias]] = float;
-  using Integer [[gnu::vector_size(64)]] = std::int32_t;
-};
-template <>
-struct LaneTypes<double> {
-  using Vector [[gnu::vector_size(64)]] = double;
-  using Unaligned [[gnu::vector_size(64), gnu::aligned(8), gnu::may_alias]] = double;
-  using Integer [[gnu::vector_size(64)]] = std::int64_t;
+/// Bytes of a vector register. Vectors are never longer: GCC keeps longer ones in memory and moves them one element at a
+/// time, which made AVX2 fifty times slower.
+constexpr int register_bytes(InstructionSet set) {
+  return set == InstructionSet::avx512 ? 64 : set == InstructionSet::avx2 ? 32 : 16;
+}
+
+template <class T, InstructionSet set>
+struct LaneTypes {
+  static constexpr int bytes = register_bytes(set);
+  using Element = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  using Vector [[gnu::vector_size(bytes)]] = T;
+  using Unaligned [[gnu::vector_size(bytes), gnu::aligned(alignof(T)), gnu::may_alias]] = T;
+  using Integer [[gnu::vector_size(bytes)]] = Element;
 };
 
 /// A matrix operand: its start, and its strides in elements.
@@ -45,18 +46,13 @@ struct Operand {
 
 template <class T, InstructionSet set>
 struct Lanes {
-  using Vector = typename LaneTypes<T>::Vector;
-  using Unaligned = typename LaneTypes<T>::Unaligned;
-  static constexpr std::int64_t count = 64 / sizeof(T);
+  using Vector = typename LaneTypes<T, set>::Vector;
+  using Unaligned = typename LaneTypes<T, set>::Unaligned;
+  static constexpr std::int64_t count = register_bytes(set) / sizeof(T);
   static constexpr std::int64_t panel = 2 * count;  ///< columns of a two-vector product
-  /// Rows of a product: as many as leave registers for b. A 64-byte vector takes one register of
-  /// AVX-512 (32 of them), two of AVX2 and four of SSE or NEON.
-  static constexpr int rows_of_two = set == InstructionSet::avx512 ? 8
-                                     : set == InstructionSet::avx2 ? 3
-                                                                   : 1;
-  static constexpr int rows_of_one = set == InstructionSet::avx512 ? 24
-                                     : set == InstructionSet::avx2 ? 6
-                                                                   : 3;
+  /// Rows of a product: as many as leave registers for b. AVX-512 has 32 registers, AVX2 and SSE have 16.
+  static constexpr int rows_of_two = set == InstructionSet::avx512 ? 8 : 6;
+  static constexpr int rows_of_one = set == InstructionSet::avx512 ? 24 : 12;
 
   static Vector load(const T* p) { return *reinterpret_cast<const Unaligned*>(p); }
   static void store(T* p, const Vector& v) { *reinterpret_cast<Unaligned*>(p) = v; }

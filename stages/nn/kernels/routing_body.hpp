@@ -10,9 +10,9 @@ namespace seam::nn::kernels {
 /// e^x of each lane, x <= 0. For float the range reduction x = n ln 2 + r and a Taylor polynomial
 /// of degree 7 in |r| <= ln 2 / 2, whose first omitted term is below half a unit in the last place.
 template <InstructionSet set>
-inline void exponential(LaneTypes<float>::Vector& x) {
-  using Vector = LaneTypes<float>::Vector;
-  using Integer = LaneTypes<float>::Integer;
+inline void exponential(typename LaneTypes<float, set>::Vector& x) {
+  using Vector = typename LaneTypes<float, set>::Vector;
+  using Integer = typename LaneTypes<float, set>::Integer;
   const Vector lowest = Vector{} - 87.0F;
   x = x > lowest ? x : lowest;
   // Adding and taking away 1.5 * 2^23 rounds to an integer.
@@ -29,8 +29,8 @@ inline void exponential(LaneTypes<float>::Vector& x) {
   x = e * __builtin_bit_cast(Vector, exponent);
 }
 template <InstructionSet set>
-inline void exponential(LaneTypes<double>::Vector& x) {
-  for (int lane = 0; lane < 8; ++lane) x[lane] = __builtin_exp(x[lane]);
+inline void exponential(typename LaneTypes<double, set>::Vector& x) {
+  for (int lane = 0; lane < Lanes<double, set>::count; ++lane) x[lane] = __builtin_exp(x[lane]);
 }
 
 template <class T, InstructionSet set>
