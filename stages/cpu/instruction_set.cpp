@@ -1,8 +1,13 @@
 #include "stages/cpu/instruction_set.hpp"
 
-namespace seam::stages {
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
-InstructionSet best_instruction_set() {
+namespace seam::stages {
+namespace {
+
+InstructionSet offered() {
 #if defined(__x86_64__)
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                     __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
@@ -15,9 +20,25 @@ InstructionSet best_instruction_set() {
   return InstructionSet::baseline;
 }
 
+InstructionSet allowed() {
+  const char* text =
+      std::getenv("ATEN_CPU_CAPABILITY");  // NOLINT(concurrency-mt-unsafe): read once
+  const std::string_view name = text == nullptr ? "" : text;
+  if (name == "default") return InstructionSet::baseline;
+  return name == "avx2" ? InstructionSet::avx2 : InstructionSet::avx512;
+}
+
+}  // namespace
+
+InstructionSet best_instruction_set() {
+  static const InstructionSet best = std::min(offered(), allowed());
+  return best;
+}
+
 bool multiplies_bfloat16_pairs() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bf16") != 0;
+  return best_instruction_set() == InstructionSet::avx512 &&
+         __builtin_cpu_supports("avx512bf16") != 0;
 #else
   return false;
 #endif

@@ -18,7 +18,9 @@ enum class InstructionSet : std::uint8_t {
   avx512,    ///< x86-64-v4: AVX-512 F, BW, CD, DQ and VL
 };
 
-/// The best that this processor offers; each includes those before it.
+/// The best that this processor offers; each includes those before it. LibTorch's variable
+/// ATEN_CPU_CAPABILITY (default, avx2, avx512) limits it, as it limits LibTorch: to test or measure
+/// what a smaller processor would run.
 [[nodiscard]] InstructionSet best_instruction_set();
 
 /// Whether it multiplies pairs of bfloat16 and adds in float32 (AVX512_BF16).

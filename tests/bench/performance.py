@@ -3,7 +3,8 @@
     performance.py [--turns N] [NAME ...]
 
 Each benchmark's last lines are `NAME ratio=R ...`; the table has a row for each peer in them, the slowest of Seam's first.
-Rows of other benchmarks stay if they are from the same kind of machine.
+Each kind of machine has its own table, in which the rows of other benchmarks stay. ATEN_CPU_CAPABILITY=avx2 measures
+Seam and LibTorch as on a machine without AVX-512.
 """
 
 import argparse
@@ -44,8 +45,12 @@ def rows_of(line):
 
 
 def machine():
-    model = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
-    return f"{model.group(1) if model else platform.machine()}, {os.cpu_count()} hardware threads"
+    information = pathlib.Path("/proc/cpuinfo").read_text()
+    model = re.search(r"model name\s*: (.*)", information)
+    limit = os.environ.get("ATEN_CPU_CAPABILITY", "avx512")
+    sets = [name for flag, name in (("avx512", "AVX-512"), ("avx2", "AVX2"))
+            if flag in information and limit in ("avx512", flag)]
+    return ", ".join([model.group(1) if model else platform.machine(), f"{os.cpu_count()} hardware threads", *sets[:1]])
 
 
 def main():
@@ -69,12 +74,17 @@ def main():
     old, after = rest.split("<!-- end of table -->\n")
     table = [(ratio, f"| {what} | {ratio:.2f} | {ours} | {peer}: {theirs} | {datetime.date.today()}, {commit} |")
              for ratio, what, ours, peer, theirs in rows]
-    if machine() in old:
-        kept = [line for line in old.splitlines() if line.startswith("| `") and line.split("`")[1] not in options.names]
-        table += [(float(line.split("|")[2]), line) for line in kept]
-    lines = [f"On {machine()}:", "", "| benchmark | ratio | Seam | peer | date, version |", "|---|---|---|---|---|",
-             *(line for _, line in sorted(table))]
-    PAGE.write_text(before + "<!-- table -->\n" + "\n".join(lines) + "\n<!-- end of table -->\n" + after)
+    tables = {}  # machine: [(ratio, row)]
+    for line in old.splitlines():
+        if line.startswith("On "):
+            rows_there = tables.setdefault(line[len("On "):-len(":")], [])
+        elif line.startswith("| `"):
+            rows_there.append((float(line.split("|")[2]), line))
+    kept = [row for row in tables.get(machine(), []) if row[1].split("`")[1] not in options.names]
+    tables[machine()] = table + kept
+    text = "\n".join(f"On {name}:\n\n| benchmark | ratio | Seam | peer | date, version |\n|---|---|---|---|---|\n"
+                     + "".join(f"{line}\n" for _, line in sorted(rows_there)) for name, rows_there in tables.items())
+    PAGE.write_text(before + "<!-- table -->\n" + text + "<!-- end of table -->\n" + after)
 
 
 main()
