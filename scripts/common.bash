@@ -17,22 +17,22 @@ setup_options=()
 cmake_options=()
 preset=
 
-# Takes one option that all scripts accept from the front of "$@" and sets `taken` to the number of
-# words it used: 0 for the script's own option.
-take_option() {
-  taken=1
-  case $1 in
-    --libtorch | --preset) [[ $# -ge 2 ]] || die "$1 needs a value"; taken=2 ;;
-  esac
-  case $1 in
-    --libtorch) setup_options=(--libtorch "$2") ;;
-    --libtorch=*) setup_options=("$1") ;;
-    --preset) preset=$2 ;;
-    --preset=*) preset=${1#*=} ;;
-    -D?*) cmake_options+=("$1") ;;
-    -h | --help) show_help ;;
-    *) taken=0 ;;
-  esac
+# Takes the options that all scripts accept from "$@"; `own` gets the other words.
+take_options() {
+  own=()
+  while [[ $# -gt 0 ]]; do
+    case $1 in
+      --libtorch | --preset) [[ $# -ge 2 ]] || die "$1 needs a value" ;;&
+      --libtorch) setup_options=(--libtorch "$2"); shift ;;
+      --libtorch=*) setup_options=("$1") ;;
+      --preset) preset=$2; shift ;;
+      --preset=*) preset=${1#*=} ;;
+      -D?*) cmake_options+=("$1") ;;
+      -h | --help) show_help ;;
+      *) own+=("$1") ;;
+    esac
+    shift
+  done
 }
 
 # Runs scripts/setup and cmake; sets `preset` and `build` (the build folder).

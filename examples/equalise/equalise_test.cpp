@@ -36,13 +36,6 @@ TEST(Equalise, SpreadsNarrowHistograms) {
   EXPECT_GT(contrast(harness.outputs()[0].get(seam::field::image)), 200);
 }
 
-TEST(Equalise, LeavesThePictureOfOthersAlone) {
-  const seam::Packet shared = dim_picture(60);
-  Harness harness("equalise", std::make_unique<Equalise>());
-  harness.push(shared).finish();
-  EXPECT_EQ(contrast(shared.get(seam::field::image)), 31);
-}
-
 TEST(Equalise, WantsColours) {
   seam::Packet packet;
   packet.set(seam::field::image, seam::Image(4, 4, 1));

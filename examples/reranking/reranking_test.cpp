@@ -217,15 +217,6 @@ TEST(Reranking, AQueryIsNeitherFoundNorAddedIfItIsExcluded) {
   }
 }
 
-TEST(Reranking, EqualDistancesAreRankedByIdAndCounted) {
-  Filled filled(torch::ones({4, 2}), {{"expand", std::int64_t{1}}, {"k1", std::int64_t{0}}});
-  const Neighbours found = filled.search(torch::ones({1, 2}), 2);
-  EXPECT_EQ(found.rows, (Rows{0, 1}));
-  EXPECT_EQ(found.tied_beyond, (Rows{2}));
-  Filled re_ranked(torch::ones({4, 2}), {{"k1", std::int64_t{2}}, {"k2", std::int64_t{1}}});
-  EXPECT_EQ(re_ranked.search(torch::ones({1, 2}), 2).rows, (Rows{0, 1}));
-}
-
 /// Their products are not all exactly 1, and depend on where a row lies in the matrix.
 TEST(Reranking, EqualVectorsAreTied) {
   torch::manual_seed(4);

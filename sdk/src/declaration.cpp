@@ -32,42 +32,38 @@ std::string bound_text(double bound) {
 }
 
 std::string quoted(const std::string& text) {
+  constexpr std::string_view special = "\"\\\n\t\r";
+  constexpr std::string_view letters = "\"\\ntr";
   std::string result = "\"";
   for (const char c : text) {
-    switch (c) {
-      case '"':
-        result += "\\\"";
-        break;
-      case '\\':
-        result += "\\\\";
-        break;
-      case '\n':
-        result += "\\n";
-        break;
-      case '\t':
-        result += "\\t";
-        break;
-      case '\r':
-        result += "\\r";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-          std::array<char, 8> escape{};
-          std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(c));
-          result += escape.data();
-        } else {
-          result += c;
-        }
+    if (const std::size_t at = special.find(c); at != std::string_view::npos) {
+      result += {'\\', letters[at]};
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      std::array<char, 8> escape{};
+      std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(c));
+      result += escape.data();
+    } else {
+      result += c;
     }
   }
   return result + "\"";
 }
 
-template <class List, class Text>
-std::string list_text(const List& list, Text&& text) {
-  std::string result = "[";
-  for (const auto& element : list) result += (result.size() > 1 ? ", " : "") + text(element);
-  return result + "]";
+template <class T>
+std::string text_of(const T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return value ? "true" : "false";
+  } else if constexpr (std::is_same_v<T, double>) {
+    return number_text(value);
+  } else if constexpr (std::is_same_v<T, std::int64_t>) {
+    return std::to_string(value);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return quoted(value);
+  } else {
+    std::string list = "[";
+    for (const auto& element : value) list += (list.size() > 1 ? ", " : "") + text_of(element);
+    return list + "]";
+  }
 }
 
 std::string joined(const std::vector<std::string>& texts) {
@@ -128,12 +124,20 @@ std::optional<std::string> no_choice(const ParameterInfo& parameter, const std::
   return quoted(text) + " is not one of " + joined(parameter.choices);
 }
 
-template <class List, class Check>
-std::optional<std::string> first_problem(const List& list, const Check& check) {
-  for (const auto& element : list) {
-    if (auto problem = check(element)) return problem;
+template <class T>
+std::optional<std::string> first_problem(const ParameterInfo& parameter, const T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return std::nullopt;
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    return out_of_range(parameter, static_cast<double>(value));
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return no_choice(parameter, value);
+  } else {
+    for (const auto& element : value) {
+      if (auto problem = first_problem(parameter, element)) return problem;
+    }
+    return std::nullopt;
   }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -193,52 +197,14 @@ std::string_view to_string(ParameterRole role) {
 }
 
 std::string to_text(const Value& value) {
-  struct Writer {
-    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
-    std::string operator()(std::int64_t integer) const { return std::to_string(integer); }
-    std::string operator()(double number) const { return number_text(number); }
-    std::string operator()(const std::string& text) const { return quoted(text); }
-    std::string operator()(const std::vector<std::int64_t>& list) const {
-      return list_text(list, [](std::int64_t element) { return std::to_string(element); });
-    }
-    std::string operator()(const std::vector<double>& list) const {
-      return list_text(list, number_text);
-    }
-    std::string operator()(const std::vector<std::string>& list) const {
-      return list_text(list, quoted);
-    }
-  };
-  return std::visit(Writer{}, value);
+  return std::visit([](const auto& one) { return text_of(one); }, value);
 }
 
 std::optional<std::string> problem_with(const ParameterInfo& parameter, const Value& value) {
   if (!has_kind(parameter, value)) {
     return to_text(value) + " is not " + std::string(kind_name(parameter.kind));
   }
-  struct Checker {
-    const ParameterInfo& parameter;
-
-    std::optional<std::string> operator()(bool /*flag*/) const { return std::nullopt; }
-    std::optional<std::string> operator()(std::int64_t integer) const {
-      return out_of_range(parameter, static_cast<double>(integer));
-    }
-    std::optional<std::string> operator()(double number) const {
-      return out_of_range(parameter, number);
-    }
-    std::optional<std::string> operator()(const std::string& text) const {
-      return no_choice(parameter, text);
-    }
-    std::optional<std::string> operator()(const std::vector<std::int64_t>& list) const {
-      return first_problem(list, *this);
-    }
-    std::optional<std::string> operator()(const std::vector<double>& list) const {
-      return first_problem(list, *this);
-    }
-    std::optional<std::string> operator()(const std::vector<std::string>& list) const {
-      return first_problem(list, *this);
-    }
-  };
-  return std::visit(Checker{parameter}, value);
+  return std::visit([&](const auto& one) { return first_problem(parameter, one); }, value);
 }
 
 std::string accepted_by(const ParameterInfo& parameter) {

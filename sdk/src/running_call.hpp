@@ -22,8 +22,6 @@ class SEAM_EXPORT RunningCall {
   ~RunningCall();
   RunningCall(const RunningCall&) = delete;
   RunningCall& operator=(const RunningCall&) = delete;
-  RunningCall(RunningCall&&) = delete;
-  RunningCall& operator=(RunningCall&&) = delete;
 
   const std::string& stage;
   const std::string& type;

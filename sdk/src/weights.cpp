@@ -124,14 +124,6 @@ std::map<std::string, Archive::Entry> read_weights(const fs::path& file_or_run,
   return std::move(file.content.tensors);
 }
 
-std::optional<std::string> host::weights_metadata(const fs::path& file_or_run,
-                                                  const std::string& key) {
-  const File file = file_of(file_or_run);
-  const auto found = file.content.metadata.find(key);
-  if (found == file.content.metadata.end()) return std::nullopt;
-  return found->second;
-}
-
 host::WeightsFile host::weights_file(const fs::path& file_or_run) {
   File file = file_of(file_or_run);
   WeightsFile weights{std::move(file.path), std::move(file.content.metadata), {}};

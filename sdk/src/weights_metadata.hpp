@@ -4,17 +4,11 @@
 
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "seam/export.hpp"
 
 namespace seam::host {
-
-/// The metadata value of that key in the file that read_weights() reads; nullopt if the file does
-/// not have it. Throws like read_weights() if there is no such file.
-[[nodiscard]] SEAM_EXPORT std::optional<std::string> weights_metadata(
-    const std::filesystem::path& file_or_run, const std::string& key);
 
 /// The file that read_weights() reads, and the metadata on how it was selected.
 struct WeightsFile {

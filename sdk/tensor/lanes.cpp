@@ -9,8 +9,6 @@
 #include <memory>
 #include <utility>
 
-#include "sdk/tensor/lane_bytes.hpp"
-#include "sdk/tensor/lane_rows.hpp"
 #include "sdk/tensor/lane_sharing.hpp"
 
 namespace seam::detail {

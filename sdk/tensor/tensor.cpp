@@ -2,41 +2,32 @@
 
 #include <torch/utils.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace seam {
 
+namespace {
+
+using Element = std::pair<torch::ScalarType, std::string_view>;
+// The last two have LibTorch's names.
+constexpr std::array elements{Element{torch::kFloat32, "f32"}, Element{torch::kFloat64, "f64"},
+                              Element{torch::kFloat16, "f16"}, Element{torch::kBFloat16, "bf16"},
+                              Element{torch::kInt64, "i64"},   Element{torch::kInt32, "i32"},
+                              Element{torch::kUInt8, "u8"},    Element{torch::kBool, "bool"},
+                              Element{torch::kInt16, "Short"}, Element{torch::kInt8, "Char"}};
+
+}  // namespace
+
 std::string element_name(torch::ScalarType type) {
-  switch (type) {
-    case torch::kFloat32:
-      return "f32";
-    case torch::kFloat64:
-      return "f64";
-    case torch::kFloat16:
-      return "f16";
-    case torch::kBFloat16:
-      return "bf16";
-    case torch::kInt64:
-      return "i64";
-    case torch::kInt32:
-      return "i32";
-    case torch::kUInt8:
-      return "u8";
-    case torch::kBool:
-      return "bool";
-    default:
-      return torch::toString(type);
-  }
+  const auto* const found = std::ranges::find(elements, type, &Element::first);
+  return found == elements.end() ? torch::toString(type) : std::string(found->second);
 }
 
 std::optional<torch::ScalarType> scalar_type_of(std::string_view element) {
-  constexpr std::array types{torch::kFloat32, torch::kFloat64, torch::kFloat16, torch::kBFloat16,
-                             torch::kInt64,   torch::kInt32,   torch::kInt16,   torch::kInt8,
-                             torch::kUInt8,   torch::kBool};
-  for (const torch::ScalarType type : types) {
-    if (element_name(type) == element) return type;
-  }
-  return std::nullopt;
+  const auto* const found = std::ranges::find(elements, element, &Element::second);
+  return found == elements.end() ? std::nullopt : std::optional(found->first);
 }
 
 std::string FieldTraits<Tensor>::violation(const Tensor& value, std::string_view contract) {

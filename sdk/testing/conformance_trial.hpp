@@ -52,8 +52,6 @@ class RunDirectory {
   ~RunDirectory();
   RunDirectory(const RunDirectory&) = delete;
   RunDirectory& operator=(const RunDirectory&) = delete;
-  RunDirectory(RunDirectory&&) = delete;
-  RunDirectory& operator=(RunDirectory&&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   /// Removes all files; returns their bytes by name.

@@ -64,9 +64,9 @@ def expect_the_same(what, ours, peers, keys, tolerance=1e-3):
                          "same")
 
 
-def bench_itself(name, programs):
+def bench_itself(options):
     """For programs that measure both sides in one process."""
-    program = programs / f"{name}_bench"
+    program = options.programs / f"{options.name}_bench"
     os.execv(program, [str(program)])  # full path: it restarts itself to measure memory
 
 
@@ -75,26 +75,19 @@ def computes_in_bfloat16():
     return flags.exists() and re.search(r"\b(avx512_bf16|amx_bf16)\b", flags.read_text()) is not None
 
 
-def bench_step(programs, turns):
-    python = peer_python("numpy", "torch")
-    ours, theirs = programs / "step_bench", [python, PEERS / "sccapsnet_step.py"]
-    commands = {
-        "Seam": [ours],
-        "PyTorch": theirs,
-        "strongest PyTorch": [*theirs, "--strongest"],
-    }
+def with_bfloat16(commands, *labels):
+    """The commands, and those with these labels in bfloat16 as well, if the CPU supports it."""
     if computes_in_bfloat16():
-        commands["Seam, bfloat16"] = [ours, "--precision", "bfloat16"]
-        commands["strongest PyTorch, bfloat16"] = [*theirs, "--strongest", "--precision", "bfloat16"]
-    else:
-        print("bench: this CPU does not compute in bfloat16; continuing without it")
-    found = in_turns("step", turns, commands)
-    print("where Seam's time goes:", flush=True)
-    for precision in ("float32", "bfloat16") if "Seam, bfloat16" in found else ("float32",):
-        print(f"{precision}:", flush=True)
-        subprocess.run([ours, "--steps", "1", "--precision", precision, "--breakdown", "1"], check=True)
-    seam, peer = found["Seam"], found["PyTorch"]
-    strongest = found["strongest PyTorch"]
+        return commands | {f"{label}, bfloat16": [*commands[label], "--precision", "bfloat16"] for label in labels}
+    print("bench: this CPU does not compute in bfloat16; continuing without it")
+    return commands
+
+
+def bench_step(options):
+    ours, theirs = options.programs / "step_bench", [peer_python("numpy", "torch"), PEERS / "sccapsnet_step.py"]
+    commands = {"Seam": [ours], "PyTorch": theirs, "strongest PyTorch": [*theirs, "--strongest"]}
+    found = in_turns("step", options.turns, with_bfloat16(commands, "Seam", "strongest PyTorch"))
+    seam, peer, strongest = found["Seam"], found["PyTorch"], found["strongest PyTorch"]
     text = (f"step ratio={peer['ms_per_image'] / seam['ms_per_image']:.2f} "
             f"seam_ms={seam['ms_per_image']:.1f} peer_ms={peer['ms_per_image']:.1f} "
             f"memory_ratio={peer['peak_gib'] / seam['peak_gib']:.2f} "
@@ -111,23 +104,18 @@ def bench_step(programs, turns):
     print(text)
 
 
-def bench_descriptors_step(programs, turns, sizes, network):
-    python = peer_python("numpy", "torch")
-    ours = [programs / "descriptors_step_bench", "--network", network, *words(sizes, "items", "images", "size", "steps",
-                                                                              "threads")]
+def bench_descriptors_step(options):
+    python, network, sizes = peer_python("numpy", "torch"), options.network or "small", options.sizes
+    ours = [options.programs / "descriptors_step_bench", "--network", network,
+            *words(sizes, "items", "images", "size", "steps", "threads")]
     with tempfile.TemporaryDirectory() as folder:
         initial = pathlib.Path(folder) / "initial.safetensors"
         print("images and initial weights:", flush=True)
         run("descriptors_step", [*ours, "--steps", "0", "--save", initial], ROOT)
         theirs = [python, PEERS / "descriptors_step.py", "--network", network, "--initial", initial,
                   *words(sizes, "steps", "threads")]
-        commands = {"Seam": ours, "PyTorch": theirs}
-        if computes_in_bfloat16():
-            commands["Seam, bfloat16"] = [*ours, "--precision", "bfloat16"]
-            commands["PyTorch, bfloat16"] = [*theirs, "--precision", "bfloat16"]
-        else:
-            print("bench: this CPU does not compute in bfloat16; continuing without it")
-        found = in_turns("descriptors_step", turns, commands)
+        commands = with_bfloat16({"Seam": ours, "PyTorch": theirs}, "Seam", "PyTorch")
+        found = in_turns("descriptors_step", options.turns, commands)
     seam, peer = found["Seam"], found["PyTorch"]
     what = f"descriptors_step, {network}"
     expect_the_same(what, seam, {"PyTorch": peer}, ("loss", "parameters"), tolerance=1e-4)
@@ -186,10 +174,10 @@ def set_inshop(folder):
     return folder
 
 
-def bench_run(build, turns, folder):
+def bench_run(options):
     """`seam run` on real files beside loops in PyTorch that train the same networks on the same images; SCCapsNet's peer
     takes steps on random ones."""
-    folder = set_inshop(folder)
+    folder, build, turns = set_inshop(options.folder), options.build, options.turns
     python = peer_python("numpy", "torch", "opencv", "lite0")
     training = [python, PEERS / "inshop_training.py", folder, "--network"]
     with tempfile.TemporaryDirectory() as scratch:
@@ -246,9 +234,10 @@ def speed_of_ranks(seconds, rows, network, received, machines, gigabits):
     return whole / (whole * (1 - network) + rows * seconds * network + transfer)
 
 
-def bench_lanes(build, turns, folder):
+def bench_lanes(options):
     """Training steps in lanes, and by two ranks with one thread each, beside one process with two threads."""
-    set_inshop(folder)
+    set_inshop(options.folder)
+    build, turns = options.build, options.turns
     if not shutil.which("mpirun") or not (build / "lib" / "seam" / "seam_mpi.so").exists():
         sys.exit("bench: there is no mpirun, or seam_mpi.so was not built")
     mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"]
@@ -280,7 +269,8 @@ def bench_lanes(build, turns, folder):
     print("\n".join(lines))
 
 
-def bench_input(programs, turns, folder):
+def bench_input(options):
+    programs, folder = options.programs, options.folder
     if folder is None and "SEAM_TEST_DATA" in os.environ:
         folder = pathlib.Path(os.environ["SEAM_TEST_DATA"]) / "deepfashion-inshop"
     if folder is None:
@@ -303,7 +293,7 @@ def bench_input(programs, turns, folder):
         else:
             why = (trial.stderr.splitlines() or [f"exit {trial.returncode}"])[-1]
             print(f"bench: {label} does not work here; continuing without it: {why}")
-    found = in_turns("input", turns, commands)
+    found = in_turns("input", options.turns, commands)
     rates = {label: keys["images_per_second"] for label, keys in found.items()}
     text = (f"input ratio={rates['Seam'] / rates['DataLoader']:.2f} "
             f"seam_images_per_second={rates['Seam']:.0f} "
@@ -314,20 +304,20 @@ def bench_input(programs, turns, folder):
     print(text)
 
 
-def bench_routing_of(name, networks, programs, turns, sizes):
-    python = peer_python("numpy", "torch")
+def bench_routing_of(networks, options):
+    python, sizes = peer_python("numpy", "torch"), options.sizes
     lines = []
     for network in networks:
         given = ["--network", network, *words(sizes, "batch", "threads")]
         peer = [python, PEERS / "routing.py", *given]
-        found = in_turns("routing", turns, {
-            "Seam": [programs / "routing_bench", *given, "--turns", "3"],
+        found = in_turns("routing", options.turns, {
+            "Seam": [options.programs / "routing_bench", *given, "--turns", "3"],
             "PyTorch": peer,
             "torch.compile": [*peer, "--compile"],
         })
         ours, plain, compiled = found["Seam"], found["PyTorch"], found["torch.compile"]
         expect_the_same(network, ours, {"PyTorch": plain, "torch.compile": compiled}, ("loss", "of_u", "of_weight"))
-        lines.append(f"{name} network={network} ratio={plain['peer_ms'] / ours['seam_ms']:.2f} "
+        lines.append(f"{options.name} network={network} ratio={plain['peer_ms'] / ours['seam_ms']:.2f} "
                      f"compiled_ratio={compiled['peer_ms'] / ours['seam_ms']:.2f} seam_ms={ours['seam_ms']:.3f} "
                      f"pytorch_ms={plain['peer_ms']:.3f} compiled_ms={compiled['peer_ms']:.3f} "
                      f"libtorch_ms={ours['direct_ms']:.3f} memory_ratio={plain['peer_mib'] / ours['seam_mib']:.2f} "
@@ -336,13 +326,11 @@ def bench_routing_of(name, networks, programs, turns, sizes):
     print("\n".join(lines))
 
 
-def bench_leave_one_out(programs, turns, sizes):
-    python = peer_python("numpy", "faiss")
-    faiss = [python, PEERS / "leave_one_out_faiss.py", *words(sizes, "images", "items", "dimensions", "k", "queries",
-                                                             "likeness", "threads")]
-    found = in_turns("leave_one_out", turns, {
-        "Seam": [programs / "leave_one_out_bench", *words(sizes, "images", "items", "dimensions", "k", "queries",
-                                                          "likeness", "threads", "batch")],
+def bench_leave_one_out(options):
+    sizes = words(options.sizes, "images", "items", "dimensions", "k", "queries", "likeness", "threads")
+    faiss = [peer_python("numpy", "faiss"), PEERS / "leave_one_out_faiss.py", *sizes]
+    found = in_turns("leave_one_out", options.turns, {
+        "Seam": [options.programs / "leave_one_out_bench", *sizes, *words(options.sizes, "batch")],
         "FAISS, IndexFlatL2": [*faiss, "--metric", "l2"],
         "FAISS, IndexFlatIP": [*faiss, "--metric", "ip"],
     })
@@ -361,16 +349,30 @@ def bench_leave_one_out(programs, turns, sizes):
           + " ".join(f"{key}={value:.6g}" for key, value in recall.items()))
 
 
-def bench_search(programs, turns):
-    python = peer_python("numpy", "faiss")
-    found = in_turns("search", turns, {
-        "Seam": [programs / "search_bench"],
-        "FAISS": [python, PEERS / "search_faiss.py"],
+def bench_search(options):
+    found = in_turns("search", options.turns, {
+        "Seam": [options.programs / "search_bench"],
+        "FAISS": [peer_python("numpy", "faiss"), PEERS / "search_faiss.py"],
     })
     ours, peer = found["Seam"]["seconds"], found["FAISS"]["seconds"]
     print(f"search ratio={peer / ours:.2f} seam_seconds={ours:.3f} faiss_seconds={peer:.3f}")
 
 
+BENCHMARKS = {
+    "routing": bench_itself,
+    "own_routing": functools.partial(bench_routing_of, ("capsnet", "scn")),
+    "capsule_module_routing": functools.partial(bench_routing_of, ("capsule_module", "capsule_module_shared")),
+    "step": bench_step,
+    "descriptors_step": bench_descriptors_step,
+    "input": bench_input,
+    "hop": bench_itself,
+    "search": bench_search,
+    "leave_one_out": bench_leave_one_out,
+    "soak": bench_itself,
+    "mining": bench_itself,
+    "run": bench_run,
+    "lanes": bench_lanes,
+}
 # The sizes that each benchmark accepts.
 SIZES = {
     "own_routing": ("batch", "threads"),
@@ -382,8 +384,7 @@ SIZES = {
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", choices=["routing", "own_routing", "capsule_module_routing", "step", "descriptors_step",
-                                         "input", "hop", "search", "leave_one_out", "soak", "mining", "run", "lanes"])
+    parser.add_argument("name", choices=BENCHMARKS)
     parser.add_argument("folder", nargs="?", type=pathlib.Path)
     parser.add_argument("--build", required=True, type=pathlib.Path)
     parser.add_argument("--turns", type=int, default=3)
@@ -392,34 +393,15 @@ def main():
         parser.add_argument(f"--{size}", type=int)
     options = parser.parse_intermixed_args()  # a folder may follow options
     known = {size: getattr(options, size) for sizes in SIZES.values() for size in sizes}
-    sizes = {size: known.pop(size) for size in SIZES.get(options.name, ())}
+    options.sizes = {size: known.pop(size) for size in SIZES.get(options.name, ())}
     for size, value in known.items():
         if value is not None:
             parser.error(f"{options.name} has no --{size}")
     if options.network and options.name != "descriptors_step":
         parser.error(f"{options.name} has no --network")
-    programs = (ROOT / options.build / "bench").resolve()
-    if options.name in ("routing", "hop", "soak", "mining"):
-        bench_itself(options.name, programs)
-    elif options.name == "own_routing":
-        bench_routing_of("own_routing", ("capsnet", "scn"), programs, options.turns, sizes)
-    elif options.name == "capsule_module_routing":
-        bench_routing_of("capsule_module_routing", ("capsule_module", "capsule_module_shared"), programs, options.turns,
-                         sizes)
-    elif options.name == "step":
-        bench_step(programs, options.turns)
-    elif options.name == "descriptors_step":
-        bench_descriptors_step(programs, options.turns, sizes, options.network or "small")
-    elif options.name == "run":
-        bench_run((ROOT / options.build).resolve(), options.turns, options.folder)
-    elif options.name == "lanes":
-        bench_lanes((ROOT / options.build).resolve(), options.turns, options.folder)
-    elif options.name == "input":
-        bench_input(programs, options.turns, options.folder)
-    elif options.name == "leave_one_out":
-        bench_leave_one_out(programs, options.turns, sizes)
-    else:
-        bench_search(programs, options.turns)
+    options.build = (ROOT / options.build).resolve()
+    options.programs = options.build / "bench"
+    BENCHMARKS[options.name](options)
 
 
 main()

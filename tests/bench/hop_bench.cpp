@@ -13,25 +13,19 @@
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "pipeline/graph/flow.hpp"
-#include "seam/error.hpp"
+#include "tests/bench/measured_flow.hpp"
 #include "tests/bench/measuring.hpp"
-#include "tests/bench/no_services.hpp"
 
 namespace {
 
 using namespace seam;  // the measured classes
-
-inline constexpr Field<std::int64_t> number{"number"};
+using bench::number;
 
 struct Sizes {
   std::int64_t stages, packets, turns;
@@ -40,38 +34,13 @@ struct Sizes {
 
 enum class Stages : std::uint8_t { serial, parallel };
 
-class Count final : public Source {
+class Increment final : public bench::OnNumbers<Transform> {
  public:
-  explicit Count(std::int64_t count) : count_(count) {}
-  void declare(Declaration& d) override { d.provides(number); }
-  More produce(Emitter& emitter, Context& /*context*/) override {
-    if (made_ == count_) return More::no;
-    Packet packet;
-    packet.set(number, made_++);
-    emitter.emit(std::move(packet));
-    return More::yes;
-  }
-
- private:
-  std::int64_t count_;
-  std::int64_t made_ = 0;
-};
-
-class Increment final : public Transform {
- public:
-  void declare(Declaration& d) override {
-    d.needs(number);
-    d.provides(number);
-  }
   void process(Packet& packet, Context& /*context*/) override { ++packet[number]; }
 };
 
-class ParallelIncrement final : public ParallelTransform {
+class ParallelIncrement final : public bench::OnNumbers<ParallelTransform> {
  public:
-  void declare(Declaration& d) override {
-    d.needs(number);
-    d.provides(number);
-  }
   void process(Packet& packet, Context& /*context*/) const override { ++packet[number]; }
 };
 
@@ -92,34 +61,19 @@ struct Timed {
 
 Timed run_seam(const Sizes& options, Stages kind) {
   Timed timed;
-  std::map<std::string, std::unique_ptr<StageRunner>> stages;
-  host::FlowSpec flow;
-  flow.name = "hop";
-  const auto add = [&](const std::string& name, std::unique_ptr<Stage> stage) {
-    stages[name] = std::make_unique<StageRunner>(name, "bench", std::move(stage));
-    host::FlowNode node{name, {}, {}};
-    if (!flow.nodes.empty()) node.inputs.push_back(flow.nodes.size() - 1);
-    flow.nodes.push_back(std::move(node));
-  };
-  add("count", std::make_unique<Count>(options.packets));
-  for (std::int64_t i = 0; i < options.stages; ++i) {
+  bench::MeasuredFlow flow;
+  flow.add("count", std::make_unique<bench::Count>(options.packets), {});
+  const auto stages = static_cast<std::size_t>(options.stages);
+  for (std::size_t i = 0; i < stages; ++i) {
     const std::string name = "increment" + std::to_string(i);
     if (kind == Stages::serial) {
-      add(name, std::make_unique<Increment>());
+      flow.add(name, std::make_unique<Increment>(), {i});
     } else {
-      add(name, std::make_unique<ParallelIncrement>());
+      flow.add(name, std::make_unique<ParallelIncrement>(), {i});
     }
   }
-  add("sum", std::make_unique<Sum>(timed.sum));
-
-  bench::NoServices services;
-  host::FlowOptions flow_options;
-  flow_options.run.services = &services;
-  flow_options.run.flow = flow.name;
-  host::FlowEngine engine(options.threads);
-  const host::FlowResult result = engine.run(flow, stages, flow_options);
-  if (result.error) throw Error(*result.error);
-  timed.seconds = result.seconds;
+  flow.add("sum", std::make_unique<Sum>(timed.sum), {stages});
+  timed.seconds = flow.run(options.threads).seconds;
   return timed;
 }
 
@@ -159,10 +113,10 @@ Timed run_tbb(const Sizes& options, Stages kind) {
           return tbb::flow::continue_msg();
         });
     tbb::flow::make_edge(*nodes.back(), sink);
-    const auto from = std::chrono::steady_clock::now();
+    bench::Clock clock;
     source.activate();
     graph.wait_for_all();
-    timed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+    timed.seconds = clock.lap() / 1000;
   });
   return timed;
 }

@@ -7,12 +7,11 @@
 /// processor time per image, which is less affected by other programs on the machine.
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,37 +24,12 @@
 #include "stages/image/decode_image.hpp"
 #include "stages/image/read_file.hpp"
 #include "stages/image/resize_image.hpp"
+#include "tests/bench/measuring.hpp"
 
 namespace {
 
 using seam::Image;
 using namespace seam::stages;  // the measured functions
-
-struct Options {
-  std::filesystem::path folder;
-  int threads = 2;
-  int batch = 96;
-  int images = 2880;
-};
-
-Options read_options(const std::vector<std::string>& arguments) {
-  Options options;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const auto number = [&] {
-      return i + 1 < arguments.size() ? std::atoi(arguments[++i].c_str()) : 0;
-    };
-    if (arguments[i] == "--threads") {
-      options.threads = number();
-    } else if (arguments[i] == "--batch") {
-      options.batch = number();
-    } else if (arguments[i] == "--images") {
-      options.images = number();
-    } else {
-      options.folder = arguments[i];
-    }
-  }
-  return options;
-}
 
 /// `count` JPEG files of the folder in sorted order, repeated from the first if there are fewer.
 std::vector<std::filesystem::path> find_files(const std::filesystem::path& folder, int count) {
@@ -74,7 +48,7 @@ std::vector<std::filesystem::path> find_files(const std::filesystem::path& folde
 /// Runs body(0) to body(count - 1) on the threads and prints the rate.
 void measure(const char* what, int threads, int count, int images_each,
              const std::function<void(int)>& body) {
-  const auto start = std::chrono::steady_clock::now();
+  seam::bench::Clock clock;
   const std::clock_t processor_start = std::clock();
   std::atomic<int> next = 0;
   std::vector<std::jthread> workers;
@@ -84,8 +58,7 @@ void measure(const char* what, int threads, int count, int images_each,
     });
   }
   workers.clear();  // joins
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = clock.lap() / 1000;
   const double processor_seconds =
       static_cast<double>(std::clock() - processor_start) / CLOCKS_PER_SEC;
   const double images = static_cast<double>(count) * images_each;
@@ -102,38 +75,40 @@ Image augmented(const Image& image, int sequence) {
   return augment_image(image, draw_augmentation({}, random));
 }
 
-}  // namespace
-
-int main(int count, char** values) {
-  const Options options = read_options({values + 1, values + count});
+void run(int count, char** arguments) {
+  if (count < 2) throw std::invalid_argument("input_bench FOLDER [--threads 2] ...");
+  const seam::bench::Options options(count - 1, arguments + 1,
+                                     {{"--threads", "2"}, {"--batch", "96"}, {"--images", "2880"}});
   cv::setNumThreads(1);
   at::set_num_threads(1);
-  if (options.folder.empty() || options.threads < 1 || options.batch < 1) {
-    std::puts("input_bench FOLDER [--threads 2] [--batch 96] [--images 2880]");
-    return 2;
-  }
-  const auto files = find_files(options.folder, options.images);
+  const auto threads = static_cast<int>(options.count("--threads"));
+  const auto size = static_cast<int>(options.count("--batch"));
+  const auto files = find_files(arguments[1], static_cast<int>(options.count("--images")));
   const int images = static_cast<int>(files.size());
-  const int batches = images / options.batch;
+  const int batches = images / size;
   if (batches == 0) {
-    std::puts("the folder has no JPEG files, or --images is smaller than a batch");
-    return 2;
+    throw std::invalid_argument(
+        "the folder has no JPEG files, or --images is smaller than a batch");
   }
   const auto path = [&files](int i) { return files[static_cast<std::size_t>(i)]; };
 
-  measure("decode", options.threads, images, 1, [&](int i) { read_image(path(i)); });
+  measure("decode", threads, images, 1, [&](int i) { read_image(path(i)); });
   const Image sample = read_image(path(0));
-  measure("augment", options.threads, images, 1, [&](int i) { augmented(sample, i); });
+  measure("augment", threads, images, 1, [&](int i) { augmented(sample, i); });
   BatchMemory memory;
-  const std::vector<Image> same(static_cast<std::size_t>(options.batch), sample);
-  measure("batch", options.threads, batches, options.batch,
-          [&](int) { images_to_tensor(same, memory); });
-  measure("input", options.threads, batches, options.batch, [&](int batch) {
+  const std::vector<Image> same(static_cast<std::size_t>(size), sample);
+  measure("batch", threads, batches, size, [&](int) { images_to_tensor(same, memory); });
+  measure("input", threads, batches, size, [&](int batch) {
     std::vector<Image> ready;
-    for (int i = batch * options.batch; i < (batch + 1) * options.batch; ++i) {
+    for (int i = batch * size; i < (batch + 1) * size; ++i) {
       ready.push_back(augmented(read_image(path(i)), i));
     }
     images_to_tensor(ready, memory);
   });
-  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  return seam::bench::run(&run, count, arguments);
 }

@@ -44,8 +44,6 @@ void measure(int argc, char** argv) {
                                       {"--case", "normal"},
                                       {"--repeat", "3"},
                                       {"--threads", "0"},
-                                      {"--query-tile", "256"},
-                                      {"--gallery-tile", "1024"},
                                       {"--batch", "0"}});
   seam::bench::use_threads(options);
 
@@ -59,8 +57,6 @@ void measure(int argc, char** argv) {
       which == "masked" ? seam::stages::Metric::cosine : seam::stages::Metric::squared_euclidean;
   seam::stages::SearchOptions search;
   search.k = options.number("--k");
-  search.query_tile = options.number("--query-tile");
-  search.gallery_tile = options.number("--gallery-tile");
   // A flow searches one batch at a time; 0 searches all queries at once.
   const std::int64_t batch =
       options.number("--batch") > 0 ? options.number("--batch") : queries.size(0);

@@ -15,29 +15,24 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
-#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <unistd.h>
 
-#include "pipeline/graph/flow.hpp"
-#include "seam/error.hpp"
+#include "tests/bench/measured_flow.hpp"
 #include "tests/bench/measuring.hpp"
-#include "tests/bench/no_services.hpp"
 
 namespace {
 
 using namespace seam;  // the classes under test
+using bench::number;
 
-inline constexpr Field<std::int64_t> number{"number"};
 inline constexpr Field<std::int64_t> left{"left"};
 inline constexpr Field<std::int64_t> right{"right"};
-inline constexpr Field<std::vector<std::uint8_t>> payload{"payload"};
 
 void spin(std::chrono::nanoseconds time) {
   const auto until = std::chrono::steady_clock::now() + time;
@@ -56,45 +51,15 @@ bool trouble(const Packet& packet, Context& context) {
   return !context.dropped();
 }
 
-class Count final : public Source {
+class Parallel final : public bench::OnNumbers<ParallelTransform> {
  public:
-  Count(std::int64_t count, std::size_t bytes) : count_(count), bytes_(bytes) {}
-  void declare(Declaration& d) override {
-    d.provides(number);
-    if (bytes_ > 0) d.provides(payload);
-  }
-  More produce(Emitter& emitter, Context& /*context*/) override {
-    if (made_ == count_) return More::no;
-    Packet packet;
-    packet.set(number, made_++);
-    if (bytes_ > 0) packet.set(payload, std::vector<std::uint8_t>(bytes_, 1));
-    emitter.emit(std::move(packet));
-    return More::yes;
-  }
-
- private:
-  std::int64_t count_;
-  std::size_t bytes_;
-  std::int64_t made_ = 0;
-};
-
-class Parallel final : public ParallelTransform {
- public:
-  void declare(Declaration& d) override {
-    d.needs(number);
-    d.provides(number);
-  }
   void process(Packet& packet, Context& context) const override {
     if (trouble(packet, context)) ++packet[number];
   }
 };
 
-class Serial final : public Transform {
+class Serial final : public bench::OnNumbers<Transform> {
  public:
-  void declare(Declaration& d) override {
-    d.needs(number);
-    d.provides(number);
-  }
   void process(Packet& packet, Context& context) override {
     if (trouble(packet, context)) ++packet[number];
   }
@@ -145,38 +110,19 @@ double resident() {
   return pages * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
-class Flow {
- public:
-  void add(const std::string& name, std::unique_ptr<Stage> stage, std::vector<std::size_t> inputs) {
-    stages_[name] = std::make_unique<StageRunner>(name, "bench", std::move(stage));
-    spec_.nodes.push_back({name, std::move(inputs), {}});
-    options_.stage_specs[name].on_error = host::OnError::skip;
+host::FlowResult run(bench::MeasuredFlow& flow, int threads) {
+  for (const auto& [name, stage] : flow.stages) {
+    flow.options.stage_specs[name].on_error = host::OnError::skip;
   }
-  host::FlowResult run(int threads, host::LimitSpec limits) {
-    spec_.name = "soak";
-    bench::NoServices services;
-    options_.run.services = &services;
-    options_.run.flow = spec_.name;
-    options_.limits = limits;
-    host::FlowEngine engine(threads);
-    return engine.run(spec_, stages_, options_);
-  }
-
- private:
-  std::map<std::string, std::unique_ptr<StageRunner>> stages_;
-  host::FlowSpec spec_;
-  host::FlowOptions options_;
-};
-
-void check(const host::FlowResult& result) {
-  if (result.error) throw Error(*result.error);
+  host::FlowResult result = flow.run(threads);
   for (const std::string& sentence : result.imbalances) throw Error(sentence);
+  return result;
 }
 
 Arrived soak(std::int64_t packets, int threads) {
   Arrived arrived;
-  Flow flow;
-  flow.add("count", std::make_unique<Count>(packets, 0), {});
+  bench::MeasuredFlow flow;
+  flow.add("count", std::make_unique<bench::Count>(packets), {});
   for (std::size_t i = 0; i < 3; ++i) {
     flow.add("parallel" + std::to_string(i), std::make_unique<Parallel>(), {i});
   }
@@ -186,14 +132,14 @@ Arrived soak(std::int64_t packets, int threads) {
   flow.add("serial0", std::make_unique<Serial>(), {6});
   flow.add("serial1", std::make_unique<Serial>(), {7});
   flow.add("keep", std::make_unique<Keep>(arrived, std::chrono::nanoseconds(0)), {8});
-  check(flow.run(threads, {}));
+  run(flow, threads);
   return arrived;
 }
 
 void soak_runs(std::int64_t packets, std::int64_t runs) {
   constexpr int most_threads = 16;
   constexpr std::int64_t settled = 2 * most_threads;  // runs until allocators have what they need
-  const auto from = std::chrono::steady_clock::now();
+  bench::Clock clock;
   std::optional<Arrived> expected;
   double early = 0;
   for (std::int64_t run = 0; run < runs; ++run) {
@@ -207,27 +153,24 @@ void soak_runs(std::int64_t packets, std::int64_t runs) {
                 resident());
     std::fflush(stdout);
   }
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - from;
   std::printf(
       "soak ratio=%.2f runs=%lld packets=%lld arrived=%lld early_mib=%.1f late_mib=%.1f "
       "seconds=%.0f\n",
       early / resident(), static_cast<long long>(runs), static_cast<long long>(packets),
-      static_cast<long long>(expected->packets), early, resident(), took.count());
+      static_cast<long long>(expected->packets), early, resident(), clock.lap() / 1000);
 }
 
 void slow_sink(std::int64_t packets) {
   constexpr std::size_t bytes = std::size_t{64} << 10;
-  host::LimitSpec limits;
-  limits.packets = 256;
-  limits.bytes = std::int64_t{8} << 20;
   const double before = resident();
   Arrived arrived;
-  Flow flow;
-  flow.add("count", std::make_unique<Count>(packets, bytes), {});
+  bench::MeasuredFlow flow;
+  flow.add("count", std::make_unique<bench::Count>(packets, bytes), {});
   flow.add("parallel", std::make_unique<Parallel>(), {0});
   flow.add("keep", std::make_unique<Keep>(arrived, std::chrono::microseconds(20)), {1});
-  const host::FlowResult result = flow.run(2, limits);
-  check(result);
+  flow.options.limits.packets = 256;
+  flow.options.limits.bytes = std::int64_t{8} << 20;
+  const host::FlowResult result = run(flow, 2);
   const double all = static_cast<double>(packets) * bytes / (1 << 20);
   std::printf(
       "slow_sink ratio=%.1f packets=%lld packets_peak=%llu bytes_peak_mib=%.1f "

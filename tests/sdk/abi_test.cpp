@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "seam/archive.hpp"
 #include "seam/category_names.hpp"
@@ -31,104 +32,62 @@
 
 namespace seam::abi_test {
 
-/// "Packet: 48 bytes, aligned to 8".
-template <class T>
-std::string size_line(const char* name) {
-  return std::string(name) + ": " + std::to_string(sizeof(T)) + " bytes, aligned to " +
-         std::to_string(alignof(T)) + '\n';
+/// The name as it is in namespace seam, which GCC does not always spell out.
+std::string_view without_namespace(std::string_view name) {
+  constexpr std::string_view prefix = "seam::";
+  return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+}
+
+/// "Packet: 48 bytes, aligned to 8", a line per type.
+template <class... Types>
+std::string sizes() {
+  std::string text;
+  ((text += std::string(without_namespace(type_name<Types>())) + ": " +
+            std::to_string(sizeof(Types)) + " bytes, aligned to " + std::to_string(alignof(Types)) +
+            '\n'),
+   ...);
+  return text;
 }
 
 /// "Stage::open: virtual function 3". The C++ ABI of Linux keeps the offset in the table, plus one,
 /// in a pointer to a virtual member function.
-template <class Function>
-std::string slot_line(const char* name, Function function) {
+template <auto function>
+std::string slot_line() {
+  const std::string_view text = __PRETTY_FUNCTION__;  // "... function = &seam::Stage::open; ..."
+  const std::size_t from = text.find('&', text.find("function = ")) + 1;
+  const auto pointer = function;
   std::array<std::ptrdiff_t, 2> words{};
-  static_assert(sizeof(function) == sizeof(words));
-  std::memcpy(words.data(), &function, sizeof(words));
+  static_assert(sizeof(pointer) == sizeof(words));
+  std::memcpy(words.data(), &pointer, sizeof(words));
   const bool is_virtual = words[0] % 2 == 1;
   const auto slot = words[0] / static_cast<std::ptrdiff_t>(sizeof(void*));
-  return std::string(name) +
+  const std::string_view name = text.substr(from, text.find_first_of(";)]", from) - from);
+  return std::string(without_namespace(name)) +
          (is_virtual ? ": virtual function " + std::to_string(slot)
                      : std::string(": not virtual")) +
          '\n';
 }
+template <auto... functions>
+std::string slots() {
+  return (slot_line<functions>() + ...);
+}
 
 std::string layout() {
-  std::string text;
-#define SEAM_SIZE(...) text += size_line<__VA_ARGS__>(#__VA_ARGS__)  // NOLINT: it needs the name
-  SEAM_SIZE(AnyValue);
-  SEAM_SIZE(Archive);
-  SEAM_SIZE(Archive::Entry);
-  SEAM_SIZE(CategoryNames);
-  SEAM_SIZE(Collector);
-  SEAM_SIZE(Configured);
-  SEAM_SIZE(Context);
-  SEAM_SIZE(Declaration);
-  SEAM_SIZE(DescribesNetwork);
-  SEAM_SIZE(Description);
-  SEAM_SIZE(Emitter);
-  SEAM_SIZE(Error);
-  SEAM_SIZE(FieldBuilder);
-  SEAM_SIZE(FieldInfo);
-  SEAM_SIZE(FieldType);
-  SEAM_SIZE(Gathering);
-  SEAM_SIZE(GatheredField);
-  SEAM_SIZE(Headline);
-  SEAM_SIZE(Image);
-  SEAM_SIZE(NetworkPart);
-  SEAM_SIZE(NetworkTensor);
-  SEAM_SIZE(OfferedInterface);
-  SEAM_SIZE(Origin);
-  SEAM_SIZE(Packet);
-  SEAM_SIZE(ParallelTransform);
-  SEAM_SIZE(ParameterBuilder);
-  SEAM_SIZE(ParameterInfo);
-  SEAM_SIZE(PluginDescriptor);
-  SEAM_SIZE(Random);
-  SEAM_SIZE(RunState);
-  SEAM_SIZE(Services);
-  SEAM_SIZE(Sink);
-  SEAM_SIZE(Source);
-  SEAM_SIZE(Stage);
-  SEAM_SIZE(StageEntry);
-  SEAM_SIZE(TensorContract);
-  SEAM_SIZE(Transform);
-  SEAM_SIZE(UpstreamReference);
-  SEAM_SIZE(retrieval::Neighbours);
-  SEAM_SIZE(retrieval::Ranking);
-  SEAM_SIZE(retrieval::Rankings);
-#undef SEAM_SIZE
-#define SEAM_SLOT(function) text += slot_line(#function, &function)  // NOLINT: it needs the name
-  SEAM_SLOT(CategoryNames::category_names);
-  SEAM_SLOT(Collector::end);
-  SEAM_SLOT(Collector::process);
-  SEAM_SLOT(DescribesNetwork::describe_network);
-  SEAM_SLOT(Emitter::drop);
-  SEAM_SLOT(Emitter::emit);
-  SEAM_SLOT(ParallelTransform::end);
-  SEAM_SLOT(ParallelTransform::process);
-  SEAM_SLOT(Services::log);
-  SEAM_SLOT(Services::metric);
-  SEAM_SLOT(Services::report);
-  SEAM_SLOT(Services::stop_requested);
-  SEAM_SLOT(Sink::end);
-  SEAM_SLOT(Sink::process);
-  SEAM_SLOT(Source::interrupt);
-  SEAM_SLOT(Source::produce);
-  SEAM_SLOT(Stage::around_call);
-  SEAM_SLOT(Stage::begin);
-  SEAM_SLOT(Stage::close);
-  SEAM_SLOT(Stage::declare);
-  SEAM_SLOT(Stage::enter_thread);
-  SEAM_SLOT(Stage::load);
-  SEAM_SLOT(Stage::on_compute_thread);
-  SEAM_SLOT(Stage::open);
-  SEAM_SLOT(Stage::pause);
-  SEAM_SLOT(Stage::save);
-  SEAM_SLOT(Transform::end);
-  SEAM_SLOT(Transform::process);
-#undef SEAM_SLOT
-  return text;
+  return sizes<AnyValue, Archive, Archive::Entry, CategoryNames, Collector, Configured, Context,
+               Declaration, DescribesNetwork, Description, Emitter, Error, FieldBuilder, FieldInfo,
+               FieldType, Gathering, GatheredField, Headline, Image, NetworkPart, NetworkTensor,
+               OfferedInterface, Origin, Packet, ParallelTransform, ParameterBuilder, ParameterInfo,
+               PluginDescriptor, Random, RunState, Services, Sink, Source, Stage, StageEntry,
+               TensorContract, Transform, UpstreamReference, retrieval::Neighbours,
+               retrieval::Ranking, retrieval::Rankings>() +
+         slots<&CategoryNames::category_names, &Collector::end, &Collector::process,
+               &DescribesNetwork::describe_network, &Emitter::drop, &Emitter::emit,
+               &ParallelTransform::end, &ParallelTransform::process, &Services::log,
+               &Services::metric, &Services::report, &Services::stop_requested, &Sink::end,
+               &Sink::process, &Source::interrupt, &Source::produce, &Stage::around_call,
+               &Stage::begin, &Stage::close, &Stage::declare, &Stage::enter_thread, &Stage::load,
+               &Stage::on_compute_thread, &Stage::open, &Stage::pause, &Stage::save,
+               &Transform::end, &Transform::process>();
 }
 
 TEST(Abi, LayoutIsThatOfTheSdkNumber) {

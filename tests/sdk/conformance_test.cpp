@@ -214,34 +214,11 @@ TEST(Conformance, ValuesThatOthersShareAreNotWritten) {
                                  "may share it: field 'image' has a different value")));
 }
 
-/// Provides one value too few, or one too many, from the second row on.
-class Uneven final : public ParallelTransform {
+/// Declares a contract that its key does not have.
+class Uneven final : public Double {
  public:
-  static constexpr std::string_view name = "test.uneven";
   void declare(Declaration& d) override {
     d.doc("Labels the first two rows of a batch.");
-    d.needs(field::indices);
-    d.provides(field::categories);
-  }
-  void process(Packet& packet, Context& /*context*/) const override {
-    packet.set(field::categories, {1, 2});
-  }
-};
-
-TEST(Conformance, FieldsOfABatchHaveTheSameNumberOfRows) {
-  // Made-up batches have one to three rows.
-  EXPECT_THAT(findings<Uneven>("WorksOnItsExample"),
-              Contains(AllOf(HasSubstr("stage 'test.uneven': the fields of one batch must have the "
-                                       "same number of rows, but 'indices' has 3 rows and "
-                                       "'categories' has 2 rows"),
-                             HasSubstr("working on packet 1"))));
-}
-
-/// Declares a contract that its key does not have.
-class UnevenByDeclaration final : public Double {
- public:
-  void declare(Declaration& d) override {
-    d.doc("Provides a separate list for each row.");
     d.needs(field::indices);
     d.provides(labels).contract("*[N]");
   }
@@ -252,33 +229,8 @@ class UnevenByDeclaration final : public Double {
 };
 
 TEST(Conformance, RowsAreCountedWhereverAContractNamesThem) {
-  EXPECT_THAT(findings<UnevenByDeclaration>("WorksOnItsExample"),
+  EXPECT_THAT(findings<Uneven>("WorksOnItsExample"),
               Contains(HasSubstr("'indices' has 3 rows and 'labels' has 2 rows")));
-}
-
-/// A collector, whose packets are handled differently from a transform's.
-class UnevenBatch final : public Hold {
- public:
-  void declare(Declaration& d) override {
-    d.doc("Gathers numbers, and forgets the index of the first.");
-    d.needs(number);
-    d.provides(field::indices);
-    d.provides(field::groups);
-    d.replaces_packets();
-  }
-  More end(Emitter& emitter, Context& /*context*/) override {
-    if (held_.empty()) return More::no;
-    Packet batch;
-    for (const Packet& packet : held_) batch[field::groups].push_back(packet.get(number));
-    batch.set(field::indices, std::vector<std::int64_t>(held_.size() - 1));
-    emitter.emit(std::move(batch));
-    return More::no;
-  }
-};
-
-TEST(Conformance, ACollectorsRowsAreCountedToo) {
-  EXPECT_THAT(findings<UnevenBatch>("WorksOnItsExample"),
-              Contains(HasSubstr("'groups' has 6 rows and 'indices' has 5 rows")));
 }
 
 class OfAnotherType final : public Double {

@@ -35,6 +35,13 @@ struct Members {
   std::vector<Mode> modes{Mode::replace};
 };
 
+const ParameterInfo& parameter(const Declaration& declaration, const std::string& name) {
+  for (const ParameterInfo& info : declaration.description().parameters) {
+    if (info.name == name) return info;
+  }
+  throw std::out_of_range(name);
+}
+
 struct Declared {
   Members members;
   Declaration declaration;
@@ -58,10 +65,7 @@ struct Declared {
   }
 
   const ParameterInfo& operator[](const std::string& name) const {
-    for (const ParameterInfo& info : declaration.description().parameters) {
-      if (info.name == name) return info;
-    }
-    throw std::out_of_range(name);
+    return parameter(declaration, name);
   }
 };
 
@@ -215,13 +219,6 @@ struct Network {
 };
 
 using Defaults = std::map<std::string, std::optional<Value>>;
-
-const ParameterInfo& parameter(const Declaration& declaration, const std::string& name) {
-  for (const ParameterInfo& info : declaration.description().parameters) {
-    if (info.name == name) return info;
-  }
-  throw std::out_of_range(name);
-}
 
 TEST(Declaration, PresetsAreTheDefaultsOfListsOfChoices) {
   struct Options {

@@ -3,17 +3,17 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <regex>
 #include <seam/declaration.hpp>
-#include <seam/error.hpp>
 #include <seam/field.hpp>
+#include <seam/refusal_testing.hpp>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tests/support/text.hpp"
 
 namespace seam {
 namespace field_test {
@@ -22,8 +22,7 @@ using ::testing::HasSubstr;
 
 /// Every key of a header's namespace seam::field, with its type as it is written there.
 std::map<std::string, std::string> keys_of_header(const std::filesystem::path& header) {
-  std::ifstream file(header);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string text = test::text_of_file(header);
   const std::regex key("\\ninline constexpr Field<(.+)>\\s+(\\w+)\\{\\s*(?:\"|field_name::)(\\w+)");
   std::map<std::string, std::string> keys;
   for (std::sregex_iterator match(text.begin(), text.end(), key), end; match != end; ++match) {
@@ -63,24 +62,14 @@ TEST(SharedFields, OtherNamesAreFree) {
 
 TEST(SharedFields, ANameWithAnotherTypeIsRefusedWhereverItIsDeclared) {
   constexpr Field<std::string> index{"index"};
-  const auto refusal = [](const auto& declare) -> std::string {
-    Declaration declaration;
-    try {
-      declare(declaration);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.fault(), Fault::internal);
-      return error.what();
-    }
-    return "accepted";
-  };
-  const auto says = HasSubstr(
-      "field 'index' is shared by all plugins and is of type std::int64_t, not std::string");
-  EXPECT_THAT(refusal([&](Declaration& d) { d.provides(index); }), says);
-  EXPECT_THAT(refusal([&](Declaration& d) { d.needs(index); }), says);
-  EXPECT_THAT(refusal([&](Declaration& d) { d.accepts(index); }), says);
-  EXPECT_EQ(refusal([&](Declaration& d) { d.provides(field::index); }), "accepted");
-  EXPECT_EQ(refusal([&](Declaration& d) { d.provides(Field<std::string>{"indexes"}); }),
-            "accepted");
+  const std::string says =
+      "field 'index' is shared by all plugins and is of type std::int64_t, not std::string";
+  Declaration d;
+  EXPECT_REFUSED(d.provides(index), Fault::internal, says);
+  EXPECT_REFUSED(d.needs(index), Fault::internal, says);
+  EXPECT_REFUSED(d.accepts(index), Fault::internal, says);
+  EXPECT_NO_THROW(d.provides(field::index));
+  EXPECT_NO_THROW(d.provides(Field<std::string>{"indexes"}));
 }
 
 struct Landmarks {
@@ -192,22 +181,13 @@ TEST(Gathering, AListHoldsTheValuesInOrder) {
 }
 
 TEST(Gathering, RefusesWhatIsGatheredAlreadyAndSharedNames) {
-  const auto refusal = [](const FieldInfo& one, const std::string& name) -> std::string {
-    try {
-      (void)gathered(one, name);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.fault(), Fault::configuration);
-      return error.what();
-    }
-    return "accepted";
-  };
-  EXPECT_THAT(refusal(field_of<std::vector<double>>("*[N]"), "views"),
-              HasSubstr("'view' cannot be gathered: it already holds the rows of a batch"));
-  EXPECT_THAT(refusal(field_of<std::vector<std::vector<std::string>>>(), "views"),
-              HasSubstr("does not define how"));
-  EXPECT_THAT(
-      refusal(field_of<std::int64_t>(), "indices"),
-      HasSubstr("the name 'indices' belongs to a shared field of type std::vector<std::int64_t>"));
+  EXPECT_REFUSED((void)gathered(field_of<std::vector<double>>("*[N]"), "views"),
+                 Fault::configuration,
+                 "'view' cannot be gathered: it already holds the rows of a batch");
+  EXPECT_REFUSED((void)gathered(field_of<std::vector<std::vector<std::string>>>(), "views"),
+                 Fault::configuration, "does not define how");
+  EXPECT_REFUSED((void)gathered(field_of<std::int64_t>(), "indices"), Fault::configuration,
+                 "the name 'indices' belongs to a shared field of type std::vector<std::int64_t>");
 }
 
 TEST(LastingName, IsOneForEachText) {

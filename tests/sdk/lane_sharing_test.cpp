@@ -1,22 +1,11 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <torch/nn/module.h>
-#include <torch/nn/modules/batchnorm.h>
-#include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/dropout.h>
-#include <torch/nn/modules/linear.h>
-#include <torch/nn/pimpl.h>
 #include <torch/types.h>
 #include <torch/utils.h>
-#include <seam/module.hpp>
 #include <seam/refusal_testing.hpp>
-#include <seam/testing.hpp>
 
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <memory>
 #include <new>
 #include <string>
 #include <utility>
@@ -24,17 +13,18 @@
 
 #include "sdk/tensor/lane_sharing.hpp"
 #include "sdk/testing/thread_ranks.hpp"
+#include "tests/sdk/network_trial.hpp"
+#include "tests/sdk/only_error.hpp"
 
 namespace seam::lane_sharing_test {
 
 using detail::SharedTree;
 using detail::Tensors;
 using detail::tree_sum;
-using seam::testing::Harness;
 using seam::testing::ThreadRanks;
+using test::image_batch;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 inline constexpr Field<Tensor> maps{"maps", "f32[N,4,4,4]"};
@@ -120,93 +110,56 @@ class HeadStage final : public ModuleStage<Head> {
   }
 };
 
-Packet batch(std::int64_t rows, float offset = 0) {
-  Packet packet;
-  packet.set(field::images, (torch::arange(rows * 3 * 4 * 4).to(torch::kFloat32) * 0.37 + offset)
-                                .view({rows, 3, 4, 4})
-                                .sin());
-  return packet;
-}
-
 /// Weights, gradients, buffers and outputs by name.
-using Numbers = std::map<std::string, Tensor>;
-
-template <class Stage>
-void add(Numbers& numbers, const std::string& prefix, Stage& stage) {
-  for (const auto& [name, tensor] : detail::named_state(*stage.net())) {
-    numbers[prefix + name] = tensor.detach().clone();
-    numbers[prefix + name + ".gradient"] =
-        tensor.grad().defined() ? tensor.grad().clone() : Tensor();
-  }
-}
+using Numbers = test::Tensors;
 
 /// A trunk and a head, as one rank sees them.
 struct Trial {
-  explicit Trial(const Lanes& lanes, bool training = true)
-      : owned_trunk(std::make_unique<TrunkStage>()),
-        owned_head(std::make_unique<HeadStage>()),
-        trunk(owned_trunk.get()),
-        head(owned_head.get()),
-        first("trunk", std::move(owned_trunk)),
-        second("head", std::move(owned_head)) {
-    first.seed(3).compute_threads(1).training(training).lanes(lanes);
-    second.seed(3).compute_threads(1).training(training).lanes(lanes);
+  explicit Trial(const Lanes& lanes, bool training = true) {
+    trunk.harness.seed(3).compute_threads(1).training(training).lanes(lanes);
+    head.harness.seed(3).compute_threads(1).training(training).lanes(lanes);
   }
-  std::unique_ptr<TrunkStage> owned_trunk;
-  std::unique_ptr<HeadStage> owned_head;
-  TrunkStage* trunk;
-  HeadStage* head;
-  Harness first;
-  Harness second;
+  test::NetworkTrial<TrunkStage> trunk{"trunk"};
+  test::NetworkTrial<HeadStage> head{"head"};
 
-  Packet run(const Packet& packet) {
-    first.forget();
-    second.forget();
-    first.push(packet);
-    EXPECT_THAT(first.errors(), IsEmpty());
-    second.push(first.outputs().at(0));
-    EXPECT_THAT(second.errors(), IsEmpty());
-    return second.outputs().at(0);
-  }
+  Packet run(const Packet& packet) { return head.run(trunk.run(packet)); }
   /// One step, with a loss in which each row depends on all others.
   Numbers step(const Packet& packet) {
     const Packet made = run(packet);
     const Tensor& embedding = made.get(field::embedding);
     const Tensor drawn = torch::rand(3);  // as by a stage that does not seed the generator
     embedding.matmul(embedding.t()).sub(1).square().mean().backward();
-    trunk->batch_accepted();
-    head->batch_accepted();
+    trunk.stage->batch_accepted();
+    head.stage->batch_accepted();
     Numbers numbers{{"maps", made.get(maps).detach()},
                     {"embedding", embedding.detach()},
                     {"longest", made.get(longest)},
                     {"drawn", drawn},
                     {"drawn again", torch::rand(3)}};
-    add(numbers, "trunk.", *trunk);
-    add(numbers, "head.", *head);
+    numbers.merge(named("trunk.", trunk.state()));
+    numbers.merge(named("gradient of trunk.", trunk.gradients()));
+    numbers.merge(named("head.", head.state()));
+    numbers.merge(named("gradient of head.", head.gradients()));
     return numbers;
+  }
+  static Numbers named(const std::string& prefix, const Numbers& numbers) {
+    Numbers named;
+    for (const auto& [name, tensor] : numbers) named[prefix + name] = tensor;
+    return named;
   }
 };
 
 ::testing::AssertionResult equal(const Numbers& a, const Numbers& b) {
-  if (a.size() != b.size()) return ::testing::AssertionFailure() << a.size() << "!=" << b.size();
-  for (const auto& [name, x] : a) {
-    const Tensor& y = b.at(name);
-    if (x.defined() != y.defined()) return ::testing::AssertionFailure() << name << " is undefined";
-    if (!x.defined()) continue;
-    if (!torch::equal(x, y) || x.strides() != y.strides()) {
-      return ::testing::AssertionFailure() << name << " differs:\n" << x << "\nand\n" << y;
-    }
-  }
-  return ::testing::AssertionSuccess();
+  return test::equal(a, b, /*strides=*/true);
 }
 
 /// Three steps with batches of 22, 5 and 15 rows; the second batch has two lanes.
 Numbers three_steps(Lanes lanes, Ranks* ranks) {
   lanes.ranks = ranks;
   Trial trial(lanes);
-  Numbers numbers = trial.step(batch(22));
-  for (auto& [name, tensor] : trial.step(batch(5, 1))) numbers["second." + name] = tensor;
-  for (auto& [name, tensor] : trial.step(batch(15, 2))) numbers["third." + name] = tensor;
+  Numbers numbers = trial.step(image_batch(22));
+  numbers.merge(Trial::named("second.", trial.step(image_batch(5, 1))));
+  numbers.merge(Trial::named("third.", trial.step(image_batch(15, 2))));
   return numbers;
 }
 
@@ -298,7 +251,7 @@ TEST(LaneSharing, RanksGiveTheBytesOfOneProcess) {
 
 TEST(LaneSharing, RanksShareTheLanesOfAnEvaluation) {
   const auto evaluate = [](Trial& trial, std::int64_t rows) {
-    const Packet made = trial.run(batch(rows));
+    const Packet made = trial.run(image_batch(rows));
     EXPECT_FALSE(made.get(field::embedding).requires_grad());
     return Numbers{{"maps", made.get(maps)},
                    {"embedding", made.get(field::embedding)},
@@ -306,29 +259,29 @@ TEST(LaneSharing, RanksShareTheLanesOfAnEvaluation) {
   };
   Trial one({4, LaneMemory::keep}, false);
   const Numbers expected = evaluate(one, 35);
-  EXPECT_EQ(one.trunk->passes, 4);
+  EXPECT_EQ(one.trunk.stage->passes, 4);
   const Numbers of_few_rows = evaluate(one, 15);
-  EXPECT_EQ(one.trunk->passes, 5) << "lanes have at least eight rows";
+  EXPECT_EQ(one.trunk.stage->passes, 5) << "lanes have at least eight rows";
   ThreadRanks ranks(2);
   ranks.run([&](Ranks& own) {
     Trial trial({4, LaneMemory::keep, &own}, false);
     EXPECT_TRUE(equal(evaluate(trial, 35), expected)) << own.rank();
-    EXPECT_EQ(trial.trunk->passes, 2);
+    EXPECT_EQ(trial.trunk.stage->passes, 2);
     EXPECT_TRUE(equal(evaluate(trial, 15), of_few_rows)) << own.rank();
-    EXPECT_EQ(trial.trunk->passes, 3) << "computed by all ranks";
+    EXPECT_EQ(trial.trunk.stage->passes, 3) << "computed by all ranks";
   });
 }
 
 TEST(LaneSharing, AResultHasAGradientIfItHasOneOnAnotherRank) {
   const auto step_without_gradient_in_the_first_lane = [](Ranks* ranks) {
     Trial trial({2, LaneMemory::keep, ranks});
-    trial.trunk->before_net = [&](Packet& packet, Context& /*context*/) {
-      trial.trunk->net()->detached = packet.get(field::images)[0][0][0][0].item<float>() == 0;
+    trial.trunk.stage->before_net = [&](Packet& packet, Context& /*context*/) {
+      trial.trunk.stage->net()->detached = packet.get(field::images)[0][0][0][0].item<float>() == 0;
     };
-    return trial.step(batch(8));
+    return trial.step(image_batch(8));
   };
   const Numbers expected = step_without_gradient_in_the_first_lane(nullptr);
-  EXPECT_TRUE(expected.at("trunk.norm.weight.gradient").defined());
+  EXPECT_TRUE(expected.at("gradient of trunk.norm.weight").defined());
   ThreadRanks ranks(2);
   ranks.run([&](Ranks& own) {
     EXPECT_TRUE(equal(step_without_gradient_in_the_first_lane(&own), expected)) << own.rank();
@@ -340,8 +293,8 @@ TEST(LaneSharing, EachRankComputesItsOwnLanesOnly) {
   std::vector<int> passes(3);
   ranks.run([&](Ranks& own) {
     Trial trial({4, LaneMemory::recompute, &own});
-    (void)trial.step(batch(8));
-    passes[static_cast<std::size_t>(own.rank())] = trial.trunk->passes;
+    (void)trial.step(image_batch(8));
+    passes[static_cast<std::size_t>(own.rank())] = trial.trunk.stage->passes;
   });
   EXPECT_THAT(passes, ElementsAre(2, 2, 4));
 }
@@ -352,25 +305,23 @@ TEST(LaneSharing, TheFirstLaneThatFailsOrDropsTheBatchDoesSoOnAllRanks) {
     ThreadRanks ranks(2);
     ranks.run([&](Ranks& own) {
       Trial trial({4, LaneMemory::keep, &own});
-      trial.trunk->before_net = [&](Packet& /*packet*/, Context& context) {
-        if (own.rank() == 0 || trial.trunk->passes != 2) return;
+      trial.trunk.stage->before_net = [&](Packet& /*packet*/, Context& context) {
+        if (own.rank() == 0 || trial.trunk.stage->passes != 2) return;
         if (drops) return context.drop("too dark");
         throw Error("the lane fails", Fault::configuration);
       };
-      trial.first.push(batch(22));
+      trial.trunk.harness.push(image_batch(22));
       if (drops) {
-        ASSERT_THAT(trial.first.drops(), SizeIs(1));
-        EXPECT_EQ(trial.first.drops()[0].reason, "too dark");
+        ASSERT_THAT(trial.trunk.harness.drops(), SizeIs(1));
+        EXPECT_EQ(trial.trunk.harness.drops()[0].reason, "too dark");
       } else {
-        ASSERT_THAT(trial.first.errors(), SizeIs(1));
-        EXPECT_EQ(trial.first.errors()[0].fault(), Fault::configuration);
-        EXPECT_THAT(trial.first.errors()[0].full_message(),
-                    HasSubstr(own.rank() == 0 ? "rank 1: the lane fails" : "the lane fails"));
+        EXPECT_REFUSED(throw test::only_error(trial.trunk.harness), Fault::configuration,
+                       own.rank() == 0 ? "rank 1: the lane fails" : "the lane fails");
       }
       // They continue together.
-      trial.first.finish();
-      trial.trunk->before_net = nullptr;
-      const Numbers after = trial.step(batch(22));
+      trial.trunk.harness.finish();
+      trial.trunk.stage->before_net = nullptr;
+      const Numbers after = trial.step(image_batch(22));
       EXPECT_TRUE(torch::equal(after.at("embedding"), expected.at("embedding")));
     });
   }
@@ -380,8 +331,8 @@ TEST(LaneSharing, ALaneThatFailsWhenItIsComputedAgainFailsOnAllRanks) {
   ThreadRanks ranks(2);
   ranks.run([&](Ranks& own) {
     Trial trial({4, LaneMemory::recompute, &own});
-    const Packet made = trial.run(batch(8));
-    trial.trunk->before_net = [&](Packet& /*packet*/, Context& /*context*/) {
+    const Packet made = trial.run(image_batch(8));
+    trial.trunk.stage->before_net = [&](Packet& /*packet*/, Context& /*context*/) {
       if (own.rank() == 0) throw Error("the lane fails");
     };
     EXPECT_REFUSED(made.get(field::embedding).sum().backward(), Fault::data,
@@ -394,13 +345,12 @@ TEST(LaneSharing, ALackOfMemoryIsNotABugOnAnyRank) {
   ThreadRanks ranks(2);
   ranks.run([&](Ranks& own) {
     Trial trial({2, LaneMemory::keep, &own});
-    trial.trunk->before_net = [&](Packet& /*packet*/, Context& /*context*/) {
+    trial.trunk.stage->before_net = [&](Packet& /*packet*/, Context& /*context*/) {
       if (own.rank() == 1) throw std::bad_alloc();
     };
-    trial.first.push(batch(8));
-    ASSERT_THAT(trial.first.errors(), SizeIs(1));
-    EXPECT_EQ(trial.first.errors()[0].fault(), Fault::data);
-    EXPECT_THAT(trial.first.errors()[0].full_message(), HasSubstr("there is not enough memory"));
+    trial.trunk.harness.push(image_batch(8));
+    EXPECT_REFUSED(throw test::only_error(trial.trunk.harness), Fault::data,
+                   "there is not enough memory");
   });
 }
 
@@ -408,10 +358,10 @@ TEST(LaneSharing, AFieldThatOneRankLacksIsNamed) {
   ThreadRanks ranks(2);
   ranks.run([&](Ranks& own) {
     Trial trial({2, LaneMemory::keep, &own});
-    trial.trunk->provides_nothing = own.rank() == 1;
-    trial.first.push(batch(8));
-    ASSERT_THAT(trial.first.errors(), SizeIs(1));
-    EXPECT_THAT(trial.first.errors()[0].full_message(), HasSubstr("it provides field 'maps' in "));
+    trial.trunk.stage->provides_nothing = own.rank() == 1;
+    trial.trunk.harness.push(image_batch(8));
+    EXPECT_REFUSED(throw test::only_error(trial.trunk.harness), Fault::configuration,
+                   "it provides field 'maps' in ");
   });
 }
 
@@ -446,18 +396,18 @@ TEST(LaneSharing, RanksWithOtherWeightsInputsIntegersOrLanesPart) {
     ranks.run([&](Ranks& own) {
       const auto has = [&](Other what) { return own.rank() == 2 && other == what; };
       Trial trial({4, LaneMemory::keep, &own});
-      trial.first.open();
-      Packet packet = batch(8, has(Other::input) ? 1e-3F : 0);
+      trial.trunk.harness.open();
+      Packet packet = image_batch(8, has(Other::input) ? 1e-3F : 0);
       packet.set(field::indices, {0, 1, 2, 3, 4, 5, 6, has(Other::integers) ? 8 : 7});
       packet.set(field::groups, {0, 0, 0, 1, 1, 1, 2, 2});  // which the network does not read
       packet.set(field::roles, std::vector(8, has(Other::lanes) ? Role::anchor : Role::single));
       if (has(Other::weights)) {
         const torch::NoGradGuard no_gradient;
-        trial.trunk->net()->conv->bias[1] += 1e-6;
+        trial.trunk.stage->net()->conv->bias[1] += 1e-6;
       }
-      trial.first.push(packet);
-      ASSERT_THAT(trial.first.errors(), SizeIs(1));
-      const std::string message = trial.first.errors()[0].full_message();
+      trial.trunk.harness.push(packet);
+      ASSERT_THAT(trial.trunk.harness.errors(), SizeIs(1));
+      const std::string message = trial.trunk.harness.errors()[0].full_message();
       EXPECT_THAT(message, HasSubstr("the ranks do not compute the same: rank 0 is at exchange 1, "
                                      "forward pass of stage 'trunk', packet 0 with 8 rows"));
       EXPECT_THAT(message, HasSubstr("rank 2 is at exchange 1, forward pass of stage 'trunk'"));

@@ -1,33 +1,25 @@
 #include <gmock/gmock.h>
 #include <torch/autograd.h>
-#include <torch/nn/module.h>
-#include <torch/nn/modules/batchnorm.h>
-#include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/dropout.h>
-#include <torch/nn/modules/linear.h>
-#include <torch/nn/pimpl.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/backward.hpp>
 #include <seam/conformance_checks.hpp>
-#include <seam/module.hpp>
 #include <seam/refusal_testing.hpp>
 #include <seam/tensor_testing.hpp>
-#include <seam/testing.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "sdk/tensor/lane_rows.hpp"
 #include "sdk/tensor/lane_sharing.hpp"
+#include "tests/sdk/network_trial.hpp"
+#include "tests/sdk/only_error.hpp"
 
 namespace seam::lanes_test {
 
@@ -35,10 +27,11 @@ using detail::LaneRows;
 using detail::lanes_of;
 using detail::Tensors;
 using detail::tree_sum;
+using Named = test::Tensors;
 using seam::testing::Harness;
+using test::equal;
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
@@ -46,29 +39,19 @@ inline constexpr Field<Tensor> scores{"scores", "f32[N,3]"};
 inline constexpr Field<Tensor> longest{"longest", "i64[N]"};
 inline constexpr Field<Tensor> penalty{"penalty", "f32[]"};
 
-/// A convolution, a dense layer, batch normalisation, dropout, a dense layer.
-class NetImpl : public torch::nn::Module {
+/// A perceptron with a second output and a buffer that has no useful mean.
+class NetImpl : public test::PerceptronImpl {
  public:
   NetImpl()
-      : conv(register_module(
-            "conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 4, 3).padding(1).bias(false)))),
-        fc1(register_module("fc1", torch::nn::Linear(4 * 4 * 4, 8))),
-        norm(register_module("norm", torch::nn::BatchNorm1d(8))),
-        dropout(register_module("dropout", torch::nn::Dropout(0.5))),
-        fc2(register_module("fc2", torch::nn::Linear(8, 5))),
+      : PerceptronImpl(8),
         head(register_module("head", torch::nn::Linear(8, 3))),
         mask(register_buffer("mask", torch::tensor({-INFINITY, -0.F}))) {}
 
   std::pair<Tensor, Tensor> forward(const Tensor& images) {
-    const Tensor x = dropout(norm(fc1(conv(images).relu().flatten(1))));
+    const Tensor x = features(images);
     return {fc2(x), head(x)};
   }
 
-  torch::nn::Conv2d conv;
-  torch::nn::Linear fc1;
-  torch::nn::BatchNorm1d norm;
-  torch::nn::Dropout dropout;
-  torch::nn::Linear fc2;
   torch::nn::Linear head;
   Tensor mask;
 };
@@ -120,21 +103,20 @@ class HeadStage final : public ModuleStage<torch::nn::Linear> {
   }
 };
 
-/// embedding ──► a number for the whole batch
-class PenaltyStage final : public ModuleStage<torch::nn::Linear> {
+/// embedding ──► a field that lanes cannot provide
+template <const auto& provided>
+class UnfitStage final : public ModuleStage<torch::nn::Linear> {
  public:
   void declare(Declaration& d) override {
-    d.doc("The length of the weights.");
+    d.doc("Provides no tensor by row.");
     d.needs(field::embedding);
-    d.provides(penalty);
+    d.provides(provided);
     declare_module(d);
   }
 
  private:
   [[nodiscard]] torch::nn::Linear make() const override { return torch::nn::Linear(5, 2); }
-  void forward(torch::nn::Linear& net, Packet& packet, Context& /*context*/) override {
-    packet.set(penalty, net->weight.square().sum());
-  }
+  void forward(torch::nn::Linear& /*net*/, Packet& /*packet*/, Context& /*context*/) override {}
 };
 
 /// embedding ──► scores, as the test decides
@@ -164,52 +146,11 @@ class ScriptedStage final : public ModuleStage<torch::nn::Linear> {
   }
 };
 
-/// A list instead of a tensor.
-class ListStage final : public ModuleStage<torch::nn::Linear> {
- public:
-  void declare(Declaration& d) override {
-    d.doc("Provides a list.");
-    d.needs(field::embedding);
-    d.provides(field::categories);
-    declare_module(d);
-  }
-
- private:
-  [[nodiscard]] torch::nn::Linear make() const override { return torch::nn::Linear(5, 3); }
-  void forward(torch::nn::Linear& /*net*/, Packet& packet, Context& /*context*/) override {
-    packet.set(field::categories, std::vector<std::int64_t>(2));
-  }
-};
-
 template <class StageOfNet>
-struct Trial {
+struct Trial : test::NetworkTrial<StageOfNet> {
   explicit Trial(const Lanes& lanes = {}, const std::string& name = "model")
-      : owned(std::make_unique<StageOfNet>()), stage(owned.get()), harness(name, std::move(owned)) {
-    harness.seed(3).compute_threads(1).training(true).lanes(lanes);
-  }
-  std::unique_ptr<StageOfNet> owned;
-  StageOfNet* stage;
-  Harness harness;
-
-  Packet run(const Packet& packet) {
-    harness.forget();
-    harness.push(packet);
-    EXPECT_THAT(harness.errors(), IsEmpty());
-    return harness.outputs().at(0);
-  }
-  std::map<std::string, Tensor> gradients() const {
-    std::map<std::string, Tensor> found;
-    for (const auto& item : stage->net()->named_parameters()) {
-      found[item.key()] = item.value().grad().defined() ? item.value().grad().clone() : Tensor();
-    }
-    return found;
-  }
-  std::map<std::string, Tensor> state() const {
-    std::map<std::string, Tensor> copies;
-    for (const auto& [name, tensor] : detail::named_state(*stage->net())) {
-      copies[name] = tensor.detach().clone();
-    }
-    return copies;
+      : test::NetworkTrial<StageOfNet>(name) {
+    this->harness.seed(3).compute_threads(1).training(true).lanes(lanes);
   }
 };
 
@@ -221,11 +162,7 @@ constexpr Lanes recompute(std::int64_t count) {
 }
 
 Packet batch(std::int64_t rows = 10, float offset = 0) {
-  Packet packet;
-  packet.set(field::images, (torch::arange(rows * 3 * 4 * 4).to(torch::kFloat32) * 0.37 + offset)
-                                .view({rows, 3, 4, 4})
-                                .sin());
-  return packet;
+  return test::image_batch(rows, offset);
 }
 
 /// A loss in which each row depends on all others.
@@ -233,25 +170,14 @@ Tensor loss_of(const Tensor& embedding) {
   return embedding.matmul(embedding.t()).sub(1).square().mean();
 }
 
-::testing::AssertionResult equal(const std::map<std::string, Tensor>& a,
-                                 const std::map<std::string, Tensor>& b) {
-  for (const auto& [name, x] : a) {
-    const Tensor& y = b.at(name);
-    if (x.defined() != y.defined() || (x.defined() && !torch::equal(x, y))) {
-      return ::testing::AssertionFailure() << name << " differs:\n" << x << "\nand\n" << y;
-    }
-  }
-  return a.size() == b.size() ? ::testing::AssertionSuccess() : ::testing::AssertionFailure();
-}
-
-std::vector<std::pair<std::int64_t, std::int64_t>> pairs(const std::vector<LaneRows>& lanes) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> all;
+using P = std::pair<std::int64_t, std::int64_t>;
+std::vector<P> pairs(const std::vector<LaneRows>& lanes) {
+  std::vector<P> all;
   for (const LaneRows& lane : lanes) all.emplace_back(lane.first, lane.count);
   return all;
 }
 
 TEST(LanesOf, RowsAreDividedEvenlyWithSomeInEach) {
-  using P = std::pair<std::int64_t, std::int64_t>;
   EXPECT_THAT(pairs(lanes_of(Packet(), 10, 4, 2)), ElementsAre(P(0, 3), P(3, 3), P(6, 2), P(8, 2)));
   EXPECT_THAT(pairs(lanes_of(Packet(), 5, 4, 2)), ElementsAre(P(0, 3), P(3, 2)));
   EXPECT_THAT(pairs(lanes_of(Packet(), 3, 4, 2)), ElementsAre(P(0, 3)));
@@ -260,7 +186,6 @@ TEST(LanesOf, RowsAreDividedEvenlyWithSomeInEach) {
 }
 
 TEST(LanesOf, ATripletIsNotCutButAGroupWithoutRolesIs) {
-  using P = std::pair<std::int64_t, std::int64_t>;
   Packet packet;
   packet.set(field::groups, std::vector<std::int64_t>{0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3});
   packet.set(field::roles, std::vector<Role>(12, Role::single));
@@ -273,7 +198,6 @@ TEST(LanesOf, ATripletIsNotCutButAGroupWithoutRolesIs) {
 }
 
 TEST(LanesOf, AGroupOfOneRowHasNoLaneOfItsOwn) {
-  using P = std::pair<std::int64_t, std::int64_t>;
   Packet packet;
   packet.set(field::roles, std::vector<Role>(7, Role::anchor));
   packet.set(field::groups, std::vector<std::int64_t>{0, 0, 0, 1, 1, 1, 2});
@@ -306,10 +230,10 @@ TEST(TreeSum, AddsInAFixedTree) {
 /// The same by a loop over the lanes: two passes of a second network, whose gradients are added as
 /// they are written here.
 struct ByHand {
-  std::map<std::string, Tensor> gradients, buffers;
+  Named gradients, buffers;
   Tensor embedding, scores;
 
-  ByHand(const std::map<std::string, Tensor>& weights, const Packet& packet) {
+  ByHand(const Named& weights, const Packet& packet) {
     const Tensor& images = packet.get(field::images);
     const std::vector<LaneRows> lanes{{0, 3}, {3, 3}, {6, 2}, {8, 2}};
     Net net;
@@ -326,14 +250,14 @@ struct ByHand {
       all_scores.push_back(some_scores.detach());
       const double share = static_cast<double>(lane.count) / 10;
       for (const char* name : {"norm.running_mean", "norm.running_var"}) {
-        const Tensor part = detail_of(net, name).clone() * share;
+        const Tensor part = net->named_buffers()[name].clone() * share;
         buffers[name] = buffers[name].defined() ? buffers[name] + part : part;
       }
     }
     embedding = torch::cat(embeddings).requires_grad_(true);
     scores = torch::cat(all_scores);
     const Tensor of_rows = torch::autograd::grad({loss_of(embedding)}, {embedding})[0];
-    std::vector<std::map<std::string, Tensor>> of_lanes;
+    std::vector<Named> of_lanes;
     for (const LaneRows& lane : lanes) {
       const Tensor rows = pass(lane).first;
       for (Tensor& parameter : net->parameters()) parameter.mutable_grad() = Tensor();
@@ -350,10 +274,7 @@ struct ByHand {
     }
   }
 
-  static Tensor detail_of(const Net& net, const std::string& name) {
-    return net->named_buffers()[name];
-  }
-  static void set(Net& net, const std::map<std::string, Tensor>& weights) {
+  static void set(Net& net, const Named& weights) {
     const torch::NoGradGuard no_gradient;
     for (const auto& [name, tensor] : detail::named_state(*net)) {
       Tensor(tensor).copy_(weights.at(name));
@@ -371,7 +292,7 @@ TEST(Lanes, AreALoopOverRowsWithGradientsAddedInATree) {
     EXPECT_TRUE(torch::equal(made.get(scores), by_hand.scores));
     EXPECT_TRUE(torch::equal(made.get(longest), by_hand.scores.argmax(1)));
     EXPECT_FALSE(made.get(longest).requires_grad());
-    const std::map<std::string, Tensor> forward_only = trial.state();
+    const Named forward_only = trial.state();
     loss_of(made.get(field::embedding)).backward();
     EXPECT_TRUE(equal(trial.gradients(), by_hand.gradients));
     EXPECT_FALSE(trial.gradients().at("head.weight").defined()) << "no loss reaches it";
@@ -385,8 +306,8 @@ TEST(Lanes, AreALoopOverRowsWithGradientsAddedInATree) {
 }
 
 /// Gradients and state after two steps of the same batches.
-std::pair<std::map<std::string, Tensor>, std::map<std::string, Tensor>> two_steps(
-    const Lanes& lanes, Precision precision = Precision::float32, std::int64_t rows = 11) {
+std::pair<Named, Named> two_steps(const Lanes& lanes, Precision precision = Precision::float32,
+                                  std::int64_t rows = 11) {
   Trial<NetStage> trial(lanes);
   trial.harness.precision(precision);
   for (const float offset : {0.F, 1.F}) {
@@ -427,7 +348,7 @@ TEST(Lanes, ANetworkReadsTheRowsOfItsLane) {
 }
 
 TEST(Lanes, GradientsGoOnIntoTheStageBefore) {
-  std::map<std::string, Tensor> first_net, head;
+  Named first_net, head;
   for (const Lanes& lanes : {Lanes(), keep(3), recompute(3)}) {
     // Without batch statistics and dropout, lanes differ from the whole batch only in rounding.
     const Value parts{std::vector<std::string>{"norm.*"}};
@@ -458,7 +379,7 @@ TEST(Lanes, GradientsGoOnIntoTheStageBefore) {
 TEST(Lanes, AFrozenNetworkHasNoGradient) {
   Trial<NetStage> trial(recompute(3));
   trial.harness.set("freeze", Value{std::vector<std::string>{"*"}}).open();
-  const std::map<std::string, Tensor> before = trial.state();
+  const Named before = trial.state();
   const Packet made = trial.run(batch());
   EXPECT_FALSE(made.get(field::embedding).requires_grad());
   EXPECT_TRUE(equal(trial.state(), before));
@@ -480,7 +401,7 @@ TEST(Lanes, EvaluationHasNone) {
 TEST(Lanes, ABatchThatIsSkippedLeavesNothingBehind) {
   Trial<NetStage> trial(recompute(3));
   trial.harness.open();
-  const std::map<std::string, Tensor> before = trial.state();
+  const Named before = trial.state();
   const Packet made = trial.run(batch());
   loss_of(made.get(field::embedding)).backward();
   EXPECT_FALSE(equal(trial.state(), before));
@@ -488,11 +409,12 @@ TEST(Lanes, ABatchThatIsSkippedLeavesNothingBehind) {
   EXPECT_TRUE(equal(trial.state(), before));
 }
 
-TEST(Lanes, AFieldThatIsNotByRowIsRefusedWhenTheStageIsOpened) {
-  Trial<PenaltyStage> trial(keep(2));
-  EXPECT_REFUSED(trial.harness.open(), Fault::configuration,
+TEST(Lanes, AFieldThatIsNotATensorByRowIsRefusedWhenTheStageIsOpened) {
+  EXPECT_REFUSED(Trial<UnfitStage<penalty>>(keep(2)).harness.open(), Fault::configuration,
                  "stage 'model' cannot compute in lanes, because its field 'penalty' (f32[])");
-  Trial<PenaltyStage>().harness.open();
+  EXPECT_REFUSED(Trial<UnfitStage<field::categories>>(keep(2)).harness.open(), Fault::configuration,
+                 "its field 'categories' is provided and is not a tensor");
+  Trial<UnfitStage<penalty>>().harness.open();
 }
 
 TEST(Lanes, ATensorThatIsWrittenToBeforeItsSecondPassIsRefused) {
@@ -518,7 +440,7 @@ TEST(Lanes, AGraphThatIsRetainedHasTwoBackwardPasses) {
     Trial<NetStage> trial(lanes);
     const Tensor loss = loss_of(trial.run(batch()).get(field::embedding));
     loss.backward({}, /*retain_graph=*/true);
-    const std::map<std::string, Tensor> once = trial.gradients();
+    const Named once = trial.gradients();
     loss.backward();
     for (const auto& [name, gradient] : trial.gradients()) {
       if (!gradient.defined()) continue;
@@ -577,10 +499,8 @@ TEST(Lanes, ANetworkThatRecordsMetricsInForwardIsRefused) {
     context.metric("brightness", 0.5);
   };
   trial.harness.push(vectors());
-  ASSERT_EQ(trial.harness.errors().size(), 1U);
-  EXPECT_EQ(trial.harness.errors()[0].fault(), Fault::configuration);
-  EXPECT_THAT(trial.harness.errors()[0].full_message(),
-              HasSubstr("'brightness' in forward(), which computes several lanes of each batch"));
+  EXPECT_REFUSED(throw test::only_error(trial.harness), Fault::configuration,
+                 "'brightness' in forward(), which computes several lanes of each batch");
   EXPECT_THAT(trial.harness.metrics(), IsEmpty());
   Trial<ScriptedStage> whole;
   whole.stage->before_net = trial.stage->before_net;
@@ -605,9 +525,9 @@ TEST(Lanes, AFieldThatOnlySomeLanesProvideIsRefused) {
     Trial<ScriptedStage> trial(keep(2));
     trial.stage->call_without_scores = call;
     trial.harness.push(vectors());
-    ASSERT_EQ(trial.harness.errors().size(), 1U) << call;
-    EXPECT_THAT(trial.harness.errors()[0].full_message(),
-                HasSubstr("provides field 'scores' in some lanes only"));
+    EXPECT_REFUSED(throw test::only_error(trial.harness), Fault::configuration,
+                   "provides field 'scores' in some lanes only")
+        << call;
   }
 }
 
@@ -632,9 +552,8 @@ TEST(Lanes, ANetworkThatWritesIntoItsInputIsRefused) {
       Tensor(packet.get(field::embedding)).sub_(0.5);
     };
     trial.harness.push(vectors());
-    ASSERT_EQ(trial.harness.errors().size(), 1U);
-    EXPECT_THAT(trial.harness.errors()[0].full_message(),
-                HasSubstr("writes into a tensor that it reads"));
+    EXPECT_REFUSED(throw test::only_error(trial.harness), Fault::configuration,
+                   "writes into a tensor that it reads");
   }
 }
 
@@ -703,12 +622,6 @@ TEST(Lanes, AResultHasAGradientIfItHasOneInALaterLane) {
     EXPECT_TRUE(torch::allclose(trial.gradients().at("weight")[0],
                                 packet.get(field::embedding).narrow(0, 2, 2).sum(0)));
   }
-}
-
-TEST(Lanes, AFieldThatDoesNotHaveOneRowPerLaneIsRefused) {
-  Trial<ListStage> trial(keep(2));
-  EXPECT_REFUSED(trial.harness.open(), Fault::configuration,
-                 "its field 'categories' is provided and is not a tensor");
 }
 
 testing::Findings findings_of_conformance(

@@ -1,4 +1,4 @@
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <atomic>
 #include <numeric>
@@ -23,9 +23,6 @@ struct FieldTraits<Table> {
 };
 
 namespace packet_test {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 constexpr Field<std::string> caption{"caption"};
 constexpr Field<std::vector<double>> numbers{"numbers"};
@@ -81,25 +78,16 @@ TEST(Packet, IsChangedInPlaceOnlyAfterFormerOwnersHaveRead) {
 TEST(Packet, AMissingFieldIsNamedWithThosePresent) {
   Packet packet;
   packet[caption] = "x";
-  try {
-    (void)packet.get(numbers);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("'numbers'"), HasSubstr("caption")));
-  }
+  EXPECT_REFUSED((void)packet.get(numbers), Fault::internal,
+                 "the packet has no field 'numbers'; it has caption");
 }
 
 TEST(Packet, AFieldOfAnotherTypeIsRefusedWithBothTypes) {
   Packet packet;
   packet[caption] = "x";
-  try {
-    (void)packet.get(caption_as_int);
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "field 'caption' is of type std::string, not int");
-  }
-  EXPECT_REFUSED((void)packet[caption_as_int], Fault::internal,
-                 "field 'caption' is of type std::string, not int");
+  const std::string says = "field 'caption' is of type std::string, not int";
+  EXPECT_REFUSED((void)packet.get(caption_as_int), Fault::internal, says);
+  EXPECT_REFUSED((void)packet[caption_as_int], Fault::internal, says);
   EXPECT_EQ(packet.get(caption), "x");
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sdk/testing/thread_ranks.hpp"
+#include "tests/sdk/echo_ranks.hpp"
 
 namespace seam::ranks_test {
 
@@ -96,32 +97,21 @@ TEST(Ranks, AllMayFailAtOnce) {
   ranks.run([](Ranks& own) { EXPECT_TRUE(own.fail(Error("no such file"))); });
 }
 
-/// Others that never come.
-class Alone final : public Ranks {
- public:
-  [[nodiscard]] int rank() const override { return 0; }
-  [[nodiscard]] int world() const override { return 2; }
-  [[noreturn]] void abort(int exit_code) override { std::_Exit(exit_code); }
-
- protected:
-  std::vector<std::string> exchange(std::string_view /*bytes*/,
-                                    std::chrono::milliseconds /*patience*/) override {
-    throw Error("not all ranks are there");
-  }
-  std::vector<std::string> exchange_each(const std::vector<std::string>& /*for_each*/,
-                                         std::chrono::milliseconds patience) override {
-    return exchange({}, patience);
-  }
-};
+/// The other rank never comes.
+std::string no_answer(const std::string& /*bytes*/) {
+  throw Error("not all ranks are there");
+}
 
 TEST(Ranks, AFailureThatTheOthersDoNotHearOfIsReported) {
-  Alone own;
+  seam::testing::EchoRanks own;
+  own.other = no_answer;
   EXPECT_FALSE(own.fail(Error("the disk is full")));
   EXPECT_FALSE(own.parted());
 }
 
 TEST(Ranks, AnExchangeThatFailsOnThisRankAloneBreaksTheConnection) {
-  Alone own;
+  seam::testing::EchoRanks own;
+  own.other = no_answer;
   EXPECT_REFUSED((void)own.all_gather("apples", ""), Fault::data, "not all ranks are there");
   EXPECT_TRUE(own.is_broken());
   EXPECT_FALSE(own.parted());

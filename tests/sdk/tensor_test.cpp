@@ -20,10 +20,6 @@ namespace seam::tensor_test {
 
 using ::testing::HasSubstr;
 
-TEST(TensorFields, TheTableOfSharedFieldsKnowsTheTensorByItsName) {
-  EXPECT_EQ(shared_field_type("images"), type_name<Tensor>());
-}
-
 TEST(TensorFields, TheFirstDimensionIsTheBatchs) {
   Packet batch;
   batch.set(field::embedding, torch::zeros({3, 8}));
@@ -67,6 +63,15 @@ TEST(SavedTensors, ComeBackInTheShapeThatTheyHad) {
   EXPECT_TRUE(torch::equal(saved_tensor(archive, "memory"), memory));
   EXPECT_REFUSED((void)saved_tensor(archive, "memory", torch::kInt64), Fault::data,
                  "saved entry 'memory' is f32, not i64");
+}
+
+TEST(SavedTensors, AreNotCopiedIntoOneOfAnotherTypeOrShape) {
+  Archive archive;
+  put_tensor(archive, "memory", torch::zeros({2, 3}));
+  for (const Tensor& other : {torch::zeros({3, 2}), torch::zeros({2, 3}, torch::kInt32)}) {
+    EXPECT_REFUSED(get_tensor(archive, "memory", other), Fault::data,
+                   "the checkpoint belongs to a different architecture");
+  }
 }
 
 TEST(SavedTensors, AreNotCopiedIntoAnUndefinedTensor) {
@@ -312,10 +317,11 @@ Packet two_tensors() {
   return packet;
 }
 
-/// Returns the error for this deed, or an empty string. `shared`: the packet of another branch.
-std::string refusal(Doing::Deed deed, const Packet* shared = nullptr) {
+/// Returns the error for this deed, or an empty string. `before`: stages before this one.
+std::string refusal(Doing::Deed deed, Packet packet = two_tensors(),
+                    std::vector<StageRunner*> before = {}) {
   Harness harness("doing", std::make_unique<Doing>(std::move(deed)));
-  harness.push(shared == nullptr ? two_tensors() : *shared);
+  harness.upstream(std::move(before)).push(std::move(packet));
   return harness.errors().empty() ? std::string() : harness.errors().front().what();
 }
 
@@ -328,11 +334,10 @@ TEST(InPlace, TensorsThatOthersMayReadAreNotWrittenInto) {
   const auto doubles = [](Packet& packet) { packet[field::embedding].mul_(2); };
   EXPECT_EQ(refusal(doubles), "") << "it provides this field, and no other packet shares it";
   const Packet branch = two_tensors();
-  EXPECT_THAT(refusal(doubles, &branch),
-              HasSubstr("in place into the tensor of field 'embedding'"));
+  EXPECT_THAT(refusal(doubles, branch), HasSubstr("in place into the tensor of field 'embedding'"));
   EXPECT_EQ(
       refusal([](Packet& packet) { packet.set(field::embedding, packet[field::embedding] * 2); },
-              &branch),
+              branch),
       "");
 }
 
@@ -349,25 +354,16 @@ TEST(Provided, ATensorThatIsNotAsDeclaredIsTheFaultOfWhoProvidesIt) {
             declared + "it is on the device 'meta', where tensors have no values");
 }
 
-/// Provides embeddings.
-class Embedder final : public Compute<Transform> {
- public:
-  void declare(Declaration& d) override { d.provides(field::embedding); }
-  void process(Packet& /*packet*/, Context& /*context*/) override {}
-};
-
 /// The error of a stage that adds weights on the CPU to an embedding from elsewhere.
 std::string refusal_of_sum(const Tensor& embedding, bool says_provider) {
-  StageRunner embedder("mine", "acme.mine", std::make_unique<Embedder>());
-  Harness harness(
-      "doing", std::make_unique<Doing>([](Packet& packet) {
-        packet.set(field::embedding, packet.get(field::embedding) + torch::ones({2, 8}));
-      }));
-  if (says_provider) harness.upstream({&embedder});
+  StageRunner embedder("mine", "acme.mine", std::make_unique<Doing>(nullptr));
+  const auto add = [](Packet& packet) {
+    packet.set(field::embedding, packet.get(field::embedding) + torch::ones({2, 8}));
+  };
   Packet packet = two_tensors();
   packet.set(field::embedding, embedding);
-  harness.push(std::move(packet));
-  return harness.errors().empty() ? std::string() : harness.errors().front().what();
+  return refusal(add, std::move(packet),
+                 says_provider ? std::vector{&embedder} : std::vector<StageRunner*>());
 }
 
 TEST(Provided, ATensorOnAnotherDeviceIsTheFaultOfWhoProvidesIt) {

@@ -23,8 +23,6 @@ class KeptEnvironment {
   }
   KeptEnvironment(const KeptEnvironment&) = delete;
   KeptEnvironment& operator=(const KeptEnvironment&) = delete;
-  KeptEnvironment(KeptEnvironment&&) = delete;
-  KeptEnvironment& operator=(KeptEnvironment&&) = delete;
 
  private:
   std::vector<std::string> before_;

@@ -1,11 +1,12 @@
 /// The contents of files and the messages of errors, as texts that a test compares.
 #pragma once
 
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+
+#include "seam/error.hpp"
 
 namespace seam::test {
 
@@ -16,12 +17,22 @@ inline std::string text_of_file(const std::filesystem::path& file) {
   return text.str();
 }
 
-/// The message of the exception that the action throws; empty if it throws none.
-template <class Action>
+/// The text with all occurrences of `what` replaced.
+inline std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  for (std::size_t at = text.find(what); at != std::string::npos;
+       at = text.find(what, at + by.size())) {
+    text.replace(at, what.size(), by);
+  }
+  return text;
+}
+
+/// The message of the exception that the action throws; empty if it throws none. Others are not
+/// caught.
+template <class Exception = Error, class Action>
 std::string message_of(const Action& action) {
   try {
     action();
-  } catch (const std::exception& error) {
+  } catch (const Exception& error) {
     return error.what();
   }
   return "";

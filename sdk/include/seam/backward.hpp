@@ -36,8 +36,6 @@ class SEAM_EXPORT BackwardScope {
   ~BackwardScope();
   BackwardScope(const BackwardScope&) = delete;
   BackwardScope& operator=(const BackwardScope&) = delete;
-  BackwardScope(BackwardScope&&) = delete;
-  BackwardScope& operator=(BackwardScope&&) = delete;
 
   /// The calling thread's listener; null: none.
   [[nodiscard]] static BackwardListener* listener();

@@ -19,19 +19,11 @@ namespace seam {
 
 class CategoryNames {
  public:
-  CategoryNames() = default;
   virtual ~CategoryNames() = default;
 
   /// By number; available after open(). Empty if the categories have no names. Two sources with
   /// different names number their categories differently.
   [[nodiscard]] virtual const std::vector<std::string>& category_names() const = 0;
-
- protected:
-  // Copied only through derived classes.
-  CategoryNames(const CategoryNames&) = default;
-  CategoryNames& operator=(const CategoryNames&) = default;
-  CategoryNames(CategoryNames&&) = default;
-  CategoryNames& operator=(CategoryNames&&) = default;
 };
 
 }  // namespace seam

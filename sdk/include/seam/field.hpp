@@ -264,51 +264,6 @@ bool same_value(const std::vector<T>& a, const std::vector<T>& b) {
 }
 
 template <class T>
-constexpr auto equal_function() -> bool (*)(const void*, const void*) {
-  if constexpr (Comparable<T>::value) {
-    return [](const void* a, const void* b) {
-      return same_value(*static_cast<const T*>(a), *static_cast<const T*>(b));
-    };
-  } else {
-    return nullptr;
-  }
-}
-
-template <class T>
-constexpr auto rows_function() -> std::int64_t (*)(const void*) {
-  if constexpr (requires(const T& value) { FieldTraits<T>::rows(value); }) {
-    return [](const void* value) -> std::int64_t {
-      return FieldTraits<T>::rows(*static_cast<const T*>(value));
-    };
-  } else {
-    return nullptr;
-  }
-}
-
-template <class T>
-constexpr auto version_function() -> std::uint64_t (*)(const void*) {
-  if constexpr (requires(const T& value) { FieldTraits<T>::version(value); }) {
-    return [](const void* value) -> std::uint64_t {
-      return FieldTraits<T>::version(*static_cast<const T*>(value));
-    };
-  } else {
-    return nullptr;
-  }
-}
-
-template <class T>
-constexpr auto slice_function()
-    -> std::shared_ptr<void> (*)(const void*, std::int64_t, std::int64_t) {
-  if constexpr (requires(const T& value) { FieldTraits<T>::slice(value, 0, 0); }) {
-    return [](const void* value, std::int64_t first, std::int64_t rows) -> std::shared_ptr<void> {
-      return std::make_shared<T>(FieldTraits<T>::slice(*static_cast<const T*>(value), first, rows));
-    };
-  } else {
-    return nullptr;
-  }
-}
-
-template <class T>
 concept GathersItself = requires(std::span<const T* const> values) {
   FieldTraits<T>::gather(values);
 };
@@ -350,17 +305,43 @@ std::string gathered_contract() {
 }
 
 template <class T>
-inline constexpr FieldType field_type{
-    type_name<T>(),
-    [](const void* value) { return FieldTraits<T>::bytes(*static_cast<const T*>(value)); },
-    [](const void* value, std::string_view contract) {
-      return FieldTraits<T>::violation(*static_cast<const T*>(value), contract);
-    },
-    equal_function<T>(),
-    rows_function<T>(),
-    version_function<T>(),
-    gathering_of<T>(),
-    slice_function<T>()};
+constexpr FieldType field_type_of() {
+  using Traits = FieldTraits<T>;
+  FieldType type{type_name<T>(),
+                 [](const void* value) { return Traits::bytes(*static_cast<const T*>(value)); },
+                 [](const void* value, std::string_view contract) {
+                   return Traits::violation(*static_cast<const T*>(value), contract);
+                 },
+                 nullptr,
+                 nullptr,
+                 nullptr,
+                 gathering_of<T>(),
+                 nullptr};
+  if constexpr (Comparable<T>::value) {
+    type.equal = [](const void* a, const void* b) {
+      return same_value(*static_cast<const T*>(a), *static_cast<const T*>(b));
+    };
+  }
+  if constexpr (requires(const T& value) { Traits::rows(value); }) {
+    type.rows = [](const void* value) -> std::int64_t {
+      return Traits::rows(*static_cast<const T*>(value));
+    };
+  }
+  if constexpr (requires(const T& value) { Traits::version(value); }) {
+    type.version = [](const void* value) -> std::uint64_t {
+      return Traits::version(*static_cast<const T*>(value));
+    };
+  }
+  if constexpr (requires(const T& value) { Traits::slice(value, 0, 0); }) {
+    type.slice = [](const void* value, std::int64_t first, std::int64_t rows) {
+      return std::shared_ptr<void>(
+          std::make_shared<T>(Traits::slice(*static_cast<const T*>(value), first, rows)));
+    };
+  }
+  return type;
+}
+template <class T>
+inline constexpr FieldType field_type = field_type_of<T>();
 
 template <class T>
 constexpr Gathering gathering_of() {

@@ -46,7 +46,6 @@ struct SearchRequest {
 
 class Gallery {
  public:
-  Gallery() = default;
   virtual ~Gallery() = default;
 
   /// The masks that it can be searched with, known after open().
@@ -71,13 +70,6 @@ class Gallery {
   /// a vector cannot be compared.
   [[nodiscard]] virtual Neighbours search(const Tensor& queries,
                                           const SearchRequest& request) const = 0;
-
- protected:
-  // Copied only through derived classes.
-  Gallery(const Gallery&) = default;
-  Gallery& operator=(const Gallery&) = default;
-  Gallery(Gallery&&) = default;
-  Gallery& operator=(Gallery&&) = default;
 };
 
 /// The files and sequences of a gallery's images. A class that derives from Gallery may also derive
@@ -85,7 +77,6 @@ class Gallery {
 /// that have a path, because one that is in the gallery under a different list would find itself.
 class GalleryImages {
  public:
-  GalleryImages() = default;
   virtual ~GalleryImages() = default;
 
   /// [G] the file of each row's image (field `paths`), absolute and with links followed, as by
@@ -99,13 +90,6 @@ class GalleryImages {
 
   static constexpr const char* unknown_difference =
       "the images were not compared with published lists";
-
- protected:
-  // Copied only through derived classes.
-  GalleryImages(const GalleryImages&) = default;
-  GalleryImages& operator=(const GalleryImages&) = default;
-  GalleryImages(GalleryImages&&) = default;
-  GalleryImages& operator=(GalleryImages&&) = default;
 };
 
 }  // namespace seam::retrieval

@@ -41,11 +41,8 @@ namespace seam {
 class Loss : public Compute<Transform>, public Trainable {
  public:
   void begin(Context& /*context*/) final;
-
   void process(Packet& packet, Context& context) final;
-
   void end(Context& context) final;
-
   Pause pause(Context& context) final;
 
   std::vector<NamedWeight> weights() override { return {}; }
@@ -80,15 +77,10 @@ class Loss : public Compute<Transform>, public Trainable {
 
   /// Of the batch; 1 if no field has rows.
   static double rows_of(const Packet& packet);
-
   [[nodiscard]] Numbers take_processed();
-
   void add_evaluated(double rows);
-
   static Tensor checked(const Tensor& loss);
-
   static void require_finite(double value);
-
   void record_accepted(const Context& context);
 
   double weight_ = 1;

@@ -41,8 +41,6 @@ class SEAM_EXPORT Ranks {
   Ranks() = default;
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
-  Ranks(Ranks&&) = delete;
-  Ranks& operator=(Ranks&&) = delete;
 
   /// From 0, below world().
   [[nodiscard]] virtual int rank() const = 0;

@@ -49,8 +49,6 @@ class SEAM_EXPORT StageRunner {
   ~StageRunner();
   StageRunner(const StageRunner&) = delete;
   StageRunner& operator=(const StageRunner&) = delete;
-  StageRunner(StageRunner&&) = delete;
-  StageRunner& operator=(StageRunner&&) = delete;
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& type() const { return type_; }

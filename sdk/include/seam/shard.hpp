@@ -25,7 +25,6 @@ namespace seam {
 /// image may depend on the other images in the batch.
 class ConsecutiveBatches {
  public:
-  ConsecutiveBatches() = default;
   virtual ~ConsecutiveBatches() = default;
 
   /// Packets per batch; 0 if they are not consecutive with these parameters. Available after
@@ -35,20 +34,12 @@ class ConsecutiveBatches {
   /// the same quotient by batch_size(): packets that were dropped make their own batch smaller, but
   /// do not change others.
   virtual void begin_part() = 0;
-
- protected:
-  // Copied only through derived classes.
-  ConsecutiveBatches(const ConsecutiveBatches&) = default;
-  ConsecutiveBatches& operator=(const ConsecutiveBatches&) = default;
-  ConsecutiveBatches(ConsecutiveBatches&&) = default;
-  ConsecutiveBatches& operator=(ConsecutiveBatches&&) = default;
 };
 
 /// A sink that writes files about each packet by itself, so that the files of all shards, put
 /// together by `packet_numbers`, have the content of one process's.
 class WritesParts {
  public:
-  WritesParts() = default;
   virtual ~WritesParts() = default;
 
   /// Called before the first flow of a shard, which may have no packets: it then writes files
@@ -56,12 +47,6 @@ class WritesParts {
   virtual void begin_part() = 0;
   /// The files of the last flow that ended.
   [[nodiscard]] virtual std::vector<std::filesystem::path> part_files() const = 0;
-
- protected:
-  WritesParts(const WritesParts&) = default;
-  WritesParts& operator=(const WritesParts&) = default;
-  WritesParts(WritesParts&&) = default;
-  WritesParts& operator=(WritesParts&&) = default;
 };
 
 namespace field {

@@ -50,8 +50,6 @@ class SEAM_EXPORT Stage {
   virtual ~Stage();
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
-  Stage(Stage&&) = delete;
-  Stage& operator=(Stage&&) = delete;
 
   virtual void declare(Declaration& declaration) = 0;
   /// Once, after all parameters and references are set. References may be used from here on.

@@ -170,8 +170,6 @@ class BackwardWatch {
   }
   BackwardWatch(const BackwardWatch&) = delete;
   BackwardWatch& operator=(const BackwardWatch&) = delete;
-  BackwardWatch(BackwardWatch&&) = delete;
-  BackwardWatch& operator=(BackwardWatch&&) = delete;
 
  private:
   static std::unique_ptr<at::ObserverContext> entered(const at::RecordFunction& node) {
@@ -227,10 +225,6 @@ inline void set_deterministic(const torch::Device& device, bool wanted) {
   if (libtorch.allowTF32CuDNN()) libtorch.setAllowTF32CuDNN(false);
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// Prepares the compute thread for a run: threads, gradient mode, determinism, device.
 void enter_compute_thread(const Context& context);
 /// The same before a call of a stage, if an earlier one has changed it. What it returns lives
@@ -277,8 +271,6 @@ class Autocast {
   }
   Autocast(const Autocast&) = delete;
   Autocast& operator=(const Autocast&) = delete;
-  Autocast(Autocast&&) = delete;
-  Autocast& operator=(Autocast&&) = delete;
 
  private:
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)

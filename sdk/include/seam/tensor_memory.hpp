@@ -46,8 +46,6 @@ class SEAM_EXPORT OwnerScope {
   ~OwnerScope();
   OwnerScope(const OwnerScope&) = delete;
   OwnerScope& operator=(const OwnerScope&) = delete;
-  OwnerScope(OwnerScope&&) = delete;
-  OwnerScope& operator=(OwnerScope&&) = delete;
 
  private:
   Owner before_;

@@ -64,8 +64,6 @@ class SEAM_EXPORT Harness {
   ~Harness();
   Harness(const Harness&) = delete;
   Harness& operator=(const Harness&) = delete;
-  Harness(Harness&&) = delete;
-  Harness& operator=(Harness&&) = delete;
 
   // Before open(). Each returns *this.
   Harness& set(const std::string& parameter, Value value);

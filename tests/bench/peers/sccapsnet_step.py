@@ -19,6 +19,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from capsules import squash
 from memory import peak_mib
 
 
@@ -37,11 +38,6 @@ def block(channels_in, channels_out):
                          nn.BatchNorm2d(channels_out, eps=1e-3, momentum=0.01),
                          nn.ReLU(),
                          nn.Dropout2d(0.3))
-
-
-def squash(capsules):
-    squared = capsules.square().sum(dim=-1, keepdim=True)
-    return capsules * (squared / (1 + squared) / (squared + 1e-7).sqrt())
 
 
 class SharedRouting(nn.Module):
