@@ -1,5 +1,4 @@
-#include "pipeline/cli/arguments.hpp"
-
+/// The command line: `seam VERB ...`.
 #include <poll.h>
 #include <unistd.h>
 
@@ -12,9 +11,8 @@
 
 #include "pipeline/cli/command_parser.hpp"
 #include "pipeline/cli/loading.hpp"
-#include "pipeline/cli/verbs.hpp"
 #include "pipeline/config/settings.hpp"
-#include "pipeline/run/time_limit.hpp"
+#include "pipeline/run/stop_signals.hpp"
 
 namespace seam::host {
 namespace {
@@ -107,11 +105,10 @@ void add_running(CommandParser& parser, CLI::App& verb, RunArguments& run) {
       ->excludes(quiet);
 }
 
-void add_eval(CommandParser& parser, RunArguments& eval) {
-  CLI::App& verb =
-      parser.add("eval", "Evaluate the trained network of a run again, with its own pipeline",
-                 "runs/demo-20260301-093000-1 --set stage.gallery.metric=squared_euclidean",
-                 [&eval] { return run_verb(eval); });
+void add_eval(CommandParser& parser) {
+  const auto [verb, eval] = parser.add<RunArguments>(
+      "eval", "Evaluate the trained network of a run again, with its own pipeline",
+      "runs/demo-20260301-093000-1 --set stage.gallery.metric=squared_euclidean", run_verb);
   value(verb, "run", eval.evaluate, "DIR",
         "the folder of a complete run, which is not changed; its best checkpoint is "
         "evaluated if it kept one, otherwise its last")
@@ -119,11 +116,12 @@ void add_eval(CommandParser& parser, RunArguments& eval) {
   add_running(parser, verb, eval);
 }
 
-void add_run(CommandParser& parser, RunArguments& run) {
-  CLI::App& verb = parser.add("run", "Run a pipeline file, or resume an earlier run",
-                              "pipelines/demo.toml --threads 4\n         seam run --resume "
-                              "runs/demo-20260301-093000-1",
-                              [&run] { return run_verb(run); });
+void add_run(CommandParser& parser) {
+  const auto [verb, run] =
+      parser.add<RunArguments>("run", "Run a pipeline file, or resume an earlier run",
+                               "pipelines/demo.toml --threads 4\n         seam run --resume "
+                               "runs/demo-20260301-093000-1",
+                               run_verb);
   CLI::Option* file = value(verb, "file", run.file, "FILE", "the pipeline file");
   CLI::Option* resume =
       value(verb, "--resume", run.resume, "DIR", "resume the run in this folder")->excludes(file);
@@ -182,7 +180,7 @@ void add_run(CommandParser& parser, RunArguments& run) {
                        : "exit code " + text + " has another meaning: see docs/exit-codes.md";
           },
           ""));
-  verb.parse_complete_callback([&run, file, resume, from, variant] {
+  verb.parse_complete_callback([&run = run, file, resume, from, variant] {
     if (file->empty() && resume->empty() && from->empty()) {
       throw CLI::RequiredError("a pipeline FILE, or --resume DIR,");
     }
@@ -202,12 +200,12 @@ void add_run(CommandParser& parser, RunArguments& run) {
   });
 }
 
-void add_sweep(CommandParser& parser, SweepArguments& sweep) {
-  CLI::App& verb = parser.add(
+void add_sweep(CommandParser& parser) {
+  const auto [verb, sweep] = parser.add<SweepArguments>(
       "sweep", "Run a pipeline file once for each combination of parameter values",
       "pipelines/demo.toml --over stage.adam.rate=5e-4,1e-3,2e-3 --over "
       "pipeline.seed=1..3\n         seam sweep --resume runs/demo-sweep-20260301-093000-1",
-      [&sweep] { return sweep_verb(sweep); });
+      sweep_verb);
   CLI::Option* file = value(verb, "file", sweep.file, "FILE", "the pipeline file");
   CLI::Option* resume =
       value(verb, "--resume", sweep.resume, "DIR", "resume the sweep in this folder")
@@ -256,9 +254,9 @@ void add_sweep(CommandParser& parser, SweepArguments& sweep) {
   });
 }
 
-void add_runs(CommandParser& parser, RunsArguments& runs) {
-  CLI::App& verb = parser.add("runs", "List the runs in a folder with their states and scores", "",
-                              [&runs] { return runs_verb(runs); });
+void add_runs(CommandParser& parser) {
+  const auto [verb, runs] = parser.add<RunsArguments>(
+      "runs", "List the runs in a folder with their states and scores", "", runs_verb);
   value(verb, "folder", runs.folder, "DIR",
         "a folder of runs, a sweep folder or a run folder; default: runs");
   value(verb, "--metric", runs.metric, "METRIC",
@@ -267,18 +265,18 @@ void add_runs(CommandParser& parser, RunsArguments& runs) {
   verb.add_flag("--json", runs.json, "print JSON");
 }
 
-void add_shards(CommandParser& parser, ShardsArguments& shards) {
-  CLI::App& verb =
-      parser.add("shards", "List the shards in a folder that are not complete or do not fit",
-                 "embedded", [&shards] { return shards_verb(shards); });
+void add_shards(CommandParser& parser) {
+  const auto [verb, shards] = parser.add<ShardsArguments>(
+      "shards", "List the shards in a folder that are not complete or do not fit", "embedded",
+      shards_verb);
   value(verb, "folder", shards.folder, "DIR", "the --run-dir of `seam run --shard`")->required();
   verb.add_flag("--json", shards.json, "print JSON");
 }
 
-void add_compare(CommandParser& parser, CompareArguments& compare) {
-  CLI::App& verb = parser.add("compare", "Rank runs by a metric, over seeds and folds",
-                              "runs/demo-sweep-20260301-093000-1 --metric recall.none.r@1",
-                              [&compare] { return compare_verb(compare); });
+void add_compare(CommandParser& parser) {
+  const auto [verb, compare] = parser.add<CompareArguments>(
+      "compare", "Rank runs by a metric, over seeds and folds",
+      "runs/demo-sweep-20260301-093000-1 --metric recall.none.r@1", compare_verb);
   value(verb, "runs", compare.runs, "DIR",
         "run folders; a sweep folder means all runs of the sweep")
       ->required();
@@ -300,9 +298,9 @@ void add_compare(CommandParser& parser, CompareArguments& compare) {
       ->excludes(csv, json, markdown);
 }
 
-void add_check(CommandParser& parser, CheckArguments& check) {
-  CLI::App& verb = parser.add("check", "Check pipeline files without running them",
-                              "pipelines/*.toml --json", [&check] { return check_verb(check); });
+void add_check(CommandParser& parser) {
+  const auto [verb, check] = parser.add<CheckArguments>(
+      "check", "Check pipeline files without running them", "pipelines/*.toml --json", check_verb);
   value(verb, "files", check.files, "FILE", "the pipeline files")->required();
   add_variant(verb, check.variants,
               "check the file with this variant; default: without variants, and with each of them");
@@ -320,33 +318,30 @@ void add_check(CommandParser& parser, CheckArguments& check) {
       ->excludes(json, deep);
 }
 
-void add_plugins(CommandParser& parser, PluginsArguments& plugins) {
-  CLI::App& verb = parser.add("plugins", "List the plugins and their stages", "--json",
-                              [&plugins] { return plugins_verb(plugins); });
+void add_plugins(CommandParser& parser) {
+  const auto [verb, plugins] = parser.add<PluginsArguments>(
+      "plugins", "List the plugins and their stages", "--json", plugins_verb);
   add_plugin_path(verb, plugins.plugin_paths);
   verb.add_flag("--json", plugins.json, "print JSON");
   verb.add_flag("--load", plugins.load, "load each plugin, and report errors");
 }
 
-void add_inspect(CommandParser& parser, InspectArguments& inspect,
-                 std::vector<std::string>& inspected) {
-  CLI::App& verb = parser.add(
+void add_inspect(CommandParser& parser) {
+  const auto [verb, inspect] = parser.add<InspectArguments>(
       "inspect", "Describe a stage (its parameters, fields, interfaces and network) or a field",
-      "image.decode\n         seam inspect pipelines/demo.toml model", [&inspect, &inspected] {
-        inspect.stage = inspected.back();
-        if (inspected.size() > 1) inspect.file = inspected.front();
-        return inspect_verb(inspect);
-      });
-  value(verb, "stage", inspected, std::string(file_and_stage),
+      "image.decode\n         seam inspect pipelines/demo.toml model", inspect_verb);
+  value(verb, "stage", inspect.words, std::string(file_and_stage),
         "the stage type, as in `use`, or a field such as embedding; after a pipeline "
         "file or a run folder, the name of a stage in it")
       ->required()
       ->expected(1, -1);  // two at most, but the parser would write "stage(1x)"
-  verb.parse_complete_callback([&inspected] {
-    if (inspected.size() > 2) {
+  verb.parse_complete_callback([&inspect = inspect] {
+    if (inspect.words.size() > 2) {
       throw CLI::ArgumentMismatch("expected STAGE or FILE STAGE; unexpected argument '" +
-                                  inspected[2] + "'");
+                                  inspect.words[2] + "'");
     }
+    inspect.stage = inspect.words.back();
+    if (inspect.words.size() > 1) inspect.file = inspect.words.front();
   });
   CLI::Option* variant = add_variant(verb, inspect.variants);
   repeatable(verb, "--set", inspect.set, "KEY=VALUE",
@@ -360,10 +355,10 @@ void add_inspect(CommandParser& parser, InspectArguments& inspect,
       ->excludes(variant);
 }
 
-void add_graph(CommandParser& parser, GraphArguments& graph) {
-  CLI::App& verb = parser.add("graph", "Draw a pipeline's flows",
-                              "pipelines/demo.toml --format dot | dot -Tsvg -o demo.svg",
-                              [&graph] { return graph_verb(graph); });
+void add_graph(CommandParser& parser) {
+  const auto [verb, graph] = parser.add<GraphArguments>(
+      "graph", "Draw a pipeline's flows",
+      "pipelines/demo.toml --format dot | dot -Tsvg -o demo.svg", graph_verb);
   value(verb, "file", graph.file, "FILE", "a pipeline file or a run folder")->required();
   parser.add_choice(verb, "--format", graph.format, {"dot", "mermaid"},
                     "dot (Graphviz) or mermaid");
@@ -372,12 +367,12 @@ void add_graph(CommandParser& parser, GraphArguments& graph) {
   add_plugin_path(verb, graph.plugin_paths);
 }
 
-void add_report(CommandParser& parser, ReportArguments& report) {
-  CLI::App& verb =
-      parser.add("report", "Write one HTML page of a run, of several side by side, or of a sweep",
-                 "runs/demo-20260301-093000-1\n         seam report runs/first "
-                 "runs/second --output compared.html",
-                 [&report] { return report_verb(report); });
+void add_report(CommandParser& parser) {
+  const auto [verb, report] = parser.add<ReportArguments>(
+      "report", "Write one HTML page of a run, of several side by side, or of a sweep",
+      "runs/demo-20260301-093000-1\n         seam report runs/first "
+      "runs/second --output compared.html",
+      report_verb);
   value(verb, "run", report.runs, "DIR",
         "run folders; for a single sweep folder or folder of runs, the page is a table of its runs")
       ->required()
@@ -386,20 +381,19 @@ void add_report(CommandParser& parser, ReportArguments& report) {
         "the file to write; default: report.html in the folder, if only one is given");
 }
 
-void add_schema(CommandParser& parser, SchemaArguments& schema) {
-  CLI::App& verb = parser.add("schema", "Print the JSON Schema of pipeline files, for editors",
-                              "> seam.schema.json", [&schema] { return schema_verb(schema); });
+void add_schema(CommandParser& parser) {
+  const auto [verb, schema] =
+      parser.add<SchemaArguments>("schema", "Print the JSON Schema of pipeline files, for editors",
+                                  "> seam.schema.json", schema_verb);
   add_plugin_path(verb, schema.plugin_paths);
 }
 
-void add_new(CommandParser& parser, NewPluginArguments& new_plugin,
-             NewPipelineArguments& new_pipeline) {
+void add_new(CommandParser& parser) {
   CLI::App& parent = parser.add_group("new", "Create a plugin project or a pipeline file",
                                       "new plugin acme.unsharp_mask");
-  CLI::App& plugin =
-      parser.add_to(parent, "plugin", "new plugin acme.unsharp_mask --kind transform",
-                    "Create a plugin project: a stage, its test and a pipeline that runs it",
-                    [&new_plugin] { return new_plugin_verb(new_plugin); });
+  const auto [plugin, new_plugin] = parser.add_to<NewPluginArguments>(
+      parent, "plugin", "new plugin acme.unsharp_mask --kind transform",
+      "Create a plugin project: a stage, its test and a pipeline that runs it", new_plugin_verb);
   value(plugin, "name", new_plugin.name, "NAME", "the stage type, as in `use`")->required();
   parser.add_choice(plugin, "--kind", new_plugin.kind,
                     {"transform", "source", "collector", "sink", "model", "loss"},
@@ -408,73 +402,39 @@ void add_new(CommandParser& parser, NewPluginArguments& new_plugin,
   plugin.add_flag("--tensor", new_plugin.tensor, "use tensors, with LibTorch");
   value(plugin, "--output", new_plugin.output, "DIR",
         "folder to create; default: named after the stage");
-  CLI::App& pipeline =
-      parser.add_to(parent, "pipeline", "new pipeline first_try",
-                    "Create a pipeline file for training, and the JSON Schema for editors",
-                    [&new_pipeline] { return new_pipeline_verb(new_pipeline); });
+  const auto [pipeline, new_pipeline] = parser.add_to<NewPipelineArguments>(
+      parent, "pipeline", "new pipeline first_try",
+      "Create a pipeline file for training, and the JSON Schema for editors", new_pipeline_verb);
   value(pipeline, "name", new_pipeline.name, "NAME", "file name; .toml is optional")->required();
   value(pipeline, "--table", new_pipeline.table, "FILE",
         "a CSV file of your images, with columns path (or file), item (or label) and "
         "optionally split; default: images that Seam draws");
 }
 
-void add_doctor(CommandParser& parser, DoctorArguments& doctor) {
-  CLI::App& verb = parser.add("doctor", "Show version, resources and plugins", "",
-                              [&doctor] { return doctor_verb(doctor); });
+void add_doctor(CommandParser& parser) {
+  const auto [verb, doctor] =
+      parser.add<DoctorArguments>("doctor", "Show version, resources and plugins", "", doctor_verb);
   add_plugin_path(verb, doctor.plugin_paths);
   value(verb, "--crash", doctor.crash, "FILE",
         "show the source lines of the last crash in this file: a run.log, or the output "
         "of a program that crashed");
 }
 
-/// All verbs and their arguments.
-struct CommandLine {
-  CommandLine() {
-    add_run(parser, run);
-    add_eval(parser, eval);
-    add_sweep(parser, sweep);
-    add_runs(parser, runs);
-    add_shards(parser, shards);
-    add_compare(parser, compare);
-    add_check(parser, check);
-    add_plugins(parser, plugins);
-    add_inspect(parser, inspect, inspected);
-    add_graph(parser, graph);
-    add_report(parser, report);
-    add_schema(parser, schema);
-    add_new(parser, new_plugin, new_pipeline);
-    add_doctor(parser, doctor);
-  }
-
-  CommandParser parser;
-  RunArguments run;
-  RunArguments eval;
-  SweepArguments sweep;
-  RunsArguments runs;
-  ShardsArguments shards;
-  CompareArguments compare;
-  CheckArguments check;
-  PluginsArguments plugins;
-  InspectArguments inspect;
-  std::vector<std::string> inspected;  ///< [FILE] STAGE
-  GraphArguments graph;
-  ReportArguments report;
-  SchemaArguments schema;
-  NewPluginArguments new_plugin;
-  NewPipelineArguments new_pipeline;
-  DoctorArguments doctor;
-};
-
 /// Commands for other programs (completion, manual pages) bypass the parser, because a partial
 /// command line does not parse.
 ExitCode ask(int count, const char* const* arguments) {
-  CommandLine command_line;
+  CommandParser parser;
+  for (const auto add :
+       {add_run, add_eval, add_sweep, add_runs, add_shards, add_compare, add_check, add_plugins,
+        add_inspect, add_graph, add_report, add_schema, add_new, add_doctor}) {
+    add(parser);
+  }
   const std::string_view first = count > 1 ? arguments[1] : "";
   if (first == "complete") {
-    return complete_verb(command_line.parser.help(), {arguments + 2, arguments + count});
+    return complete_verb(parser.help(), {arguments + 2, arguments + count});
   }
-  if (first == "manual" && count == 3) return manual_verb(command_line.parser.help(), arguments[2]);
-  return command_line.parser.go(count, arguments);
+  if (first == "manual" && count == 3) return manual_verb(parser.help(), arguments[2]);
+  return parser.go(count, arguments);
 }
 
 /// Returns whether standard output is a pipe whose reader has closed it.
@@ -483,8 +443,7 @@ bool reader_is_gone() {
   return ::poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0;
 }
 
-}  // namespace
-
+/// Parses the command line, runs the command and reports errors; returns the exit code.
 int run_command_line(int count, const char* const* arguments) {
   ExitCode code = ExitCode::internal;
   try {
@@ -505,4 +464,9 @@ int run_command_line(int count, const char* const* arguments) {
   return static_cast<int>(code);
 }
 
+}  // namespace
 }  // namespace seam::host
+
+int main(int count, char** arguments) {
+  return seam::host::run_command_line(count, arguments);
+}

@@ -1,22 +1,32 @@
+#include <fmt/format.h>
+#include <sys/resource.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
+#include <sstream>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "pipeline/cli/deep_check.hpp"
 #include "pipeline/cli/loading.hpp"
-#include "pipeline/cli/verbs.hpp"
+#include "pipeline/cli/trial.hpp"
 #include "pipeline/config/axis.hpp"
 #include "pipeline/config/sweep.hpp"
 #include "pipeline/experiments/sweep.hpp"
-#include "pipeline/run/run.hpp"
+#include "pipeline/run/clock.hpp"
+#include "pipeline/run/counted_categories.hpp"
+#include "pipeline/run/display.hpp"
+#include "pipeline/run/schedule.hpp"
 #include "pipeline/run/twin.hpp"
 #include "pipeline/text/count.hpp"
+#include "pipeline/text/json.hpp"
 #include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
@@ -27,37 +37,19 @@ std::size_t errors_in(const std::vector<Problem>& problems) {
       std::ranges::count(problems, Severity::error, &Problem::severity));
 }
 
-LoadOptions check_options(const std::string& file, const CheckArguments& arguments,
-                          DescriptionCache* descriptions) {
-  LoadOptions options;
-  options.file = file;
-  options.variants = arguments.variants;
-  options.overrides = arguments.set;
-  options.plugin_paths = arguments.plugin_paths;
-  options.environment = process_environment();
-  options.descriptions = descriptions;
-  return options;
-}
-
 /// Checks the file with each combination of its variants. Adds the problems that the file without
 /// variants does not have, each with the first combination that has it. Returns the number of
 /// combinations.
 std::size_t check_variants_of(const LoadOptions& base, const VariantNames& variants,
                               std::vector<Problem>& problems) {
   const auto choices = choices_of(variants);
-  const auto same = [](const Problem& a, const Problem& b) {
-    return std::tie(a.code, a.message, a.place.file, a.place.line, a.place.column) ==
-           std::tie(b.code, b.message, b.place.file, b.place.line, b.place.column);
-  };
   for (const std::vector<std::string>& choice : choices) {
     LoadOptions options = base;
     options.variants = choice;
-    std::string names;
-    for (const std::string& name : choice) names += (names.empty() ? "" : ",") + name;
     for (Problem& problem : prepare_run(std::move(options), std::nullopt).loaded.problems) {
-      if (std::ranges::any_of(problems, [&](const Problem& one) { return same(one, problem); }))
+      if (std::ranges::find(problems, identity_of(problem), identity_of) != problems.end())
         continue;
-      problem.notes.push_back("with --variant " + names);
+      problem.notes.push_back(fmt::format("with --variant {}", fmt::join(choice, ",")));
       problems.push_back(std::move(problem));
     }
   }
@@ -80,9 +72,7 @@ std::string check_twin_of(const LoadOptions& base, const PipelineSpec& spec,
     problems.push_back(twin_problem(spec, "its twin '" + file.string() + "' has errors"));
     return {};
   }
-  for (Problem& problem : check_twin(spec, twin.pipeline->spec.resolved)) {
-    problems.push_back(std::move(problem));
-  }
+  std::ranges::move(check_twin(spec, twin.pipeline->spec.resolved), std::back_inserter(problems));
   return "; twin of " + spec.twin +
          (spec.differs_in.empty() ? "" : " but for " + enumerated(spec.differs_in));
 }
@@ -121,14 +111,209 @@ std::size_t check_runs_of_sweep(const std::string& file, const CheckArguments& a
     }
     return sweep.plan.runs.size();
   } catch (const Error& error) {
-    Problem problem;
-    problem.code = "sweep";
-    problem.message = "[sweep]: " + error.full_message();
-    problem.place.file = file;
-    problems.push_back(std::move(problem));
+    problems.push_back(
+        {Severity::error, "sweep", "[sweep]: " + error.full_message(), {file}, {}, {}});
     return 0;
   }
 }
+
+/// Packets that were prepared for the batches, such as decoded images.
+std::uint64_t prepared_packets(const RunSummary& summary) {
+  std::uint64_t sum = 0;
+  for (const FlowTotal& flow : summary.flows) {
+    std::uint64_t most = 0;
+    for (const StageCount& count : flow.stages) {
+      if (count.kind == StageKind::parallel_transform) most = std::max(most, count.received);
+    }
+    sum += most;
+  }
+  return sum;
+}
+
+std::string cost_text(const RunSummary& summary) {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  std::string text =
+      fmt::format("one batch through each of {} in {}: {} prepared, at most {} MiB of memory",
+                  counted(summary.flows.size(), "flow"), duration_text(summary.seconds),
+                  packets_text(prepared_packets(summary)), usage.ru_maxrss / 1024);
+  if (summary.skipped_packets > 0) {
+    text += fmt::format("; on_error = \"skip\" skipped {}", packets_text(summary.skipped_packets));
+  }
+  return text;
+}
+
+/// Prints each unusable image once, as "data/a.jpg:3: it is not a picture (in decode)".
+std::size_t print_unusable(const std::filesystem::path& skipped) {
+  std::set<std::string> seen;
+  std::ifstream lines(skipped);
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line);
+    if (json.contains("not_listed")) {
+      std::cerr << "and " << json.at("not_listed") << " more\n";
+      continue;
+    }
+    const std::string text =
+        fmt::format("{}: {} (in {})", json.at("origin").get<std::string>(),
+                    json.at("message").get<std::string>(), json.at("stage").get<std::string>());
+    if (seen.insert(text).second) std::cerr << text << "\n";
+  }
+  return seen.size();
+}
+
+/// Returns the source at `node` and the stages that prepare its images, in order.
+std::vector<std::string> preparing_chain(const CheckedPipeline& pipeline, const FlowSpec& flow,
+                                         std::size_t node) {
+  std::vector<std::string> chain{flow.nodes[node].stage};
+  std::set<std::string> fields;
+  const auto provide = [&](const StageRunner& stage) {
+    for (const FieldInfo& field : stage.description().provides) fields.insert(field.name);
+  };
+  provide(*pipeline.stages.at(chain.front()));
+  for (;;) {
+    // At a fork, follow the first branch.
+    const auto next = std::ranges::find_if(flow.nodes, [&](const FlowNode& one) {
+      return one.inputs.size() == 1 && one.inputs.front() == node;
+    });
+    if (next == flow.nodes.end()) return chain;
+    node = static_cast<std::size_t>(next - flow.nodes.begin());
+    const StageRunner& stage = *pipeline.stages.at(next->stage);
+    if (stage.kind() == StageKind::collector && !stage.description().replaces_packets) continue;
+    const bool is_transform =
+        stage.kind() == StageKind::transform || stage.kind() == StageKind::parallel_transform;
+    const bool fed = std::ranges::all_of(stage.description().needs, [&](const FieldInfo& field) {
+      return fields.contains(field.name);
+    });
+    if (!is_transform || !fed || stage.on_compute_thread()) return chain;
+    chain.push_back(next->stage);
+    provide(stage);
+  }
+}
+
+FlowSpec flow_of(const std::vector<std::string>& chain, std::string name) {
+  FlowSpec flow;
+  flow.name = std::move(name);
+  for (std::size_t at = 0; at < chain.size(); ++at) {
+    FlowNode node;
+    node.stage = chain[at];
+    if (at > 0) node.inputs = {at - 1};
+    flow.nodes.push_back(std::move(node));
+    flow.text += (at > 0 ? " -> " : "") + chain[at];
+  }
+  return flow;
+}
+
+/// Returns one flow per source of the scheduled flows, named after the source: its serial and
+/// parallel transforms up to the first batch or tensor. Samplers are skipped, because they repeat
+/// and drop packets, and the flow ends at a stage that needs a sampler's fields. Equal flows are
+/// returned once.
+///
+///     train_items -> pairs -> decode -> resize -> pair_batch -> model -> ...
+///          └──────────────────► decode -> resize
+std::vector<FlowSpec> data_flows(const CheckedPipeline& pipeline) {
+  std::vector<FlowSpec> flows;
+  std::set<std::vector<std::string>> seen;
+  for (const std::string& scheduled : scheduled_flows(pipeline.spec.schedule)) {
+    const FlowSpec& flow = flow_named(pipeline.spec, scheduled);
+    for (std::size_t node = 0; node < flow.nodes.size(); ++node) {
+      if (!flow.nodes[node].inputs.empty()) continue;
+      const std::vector<std::string> chain = preparing_chain(pipeline, flow, node);
+      if (chain.size() < 2 || !seen.insert(chain).second) continue;
+      const auto uses = std::ranges::count_if(
+          flows, [&](const FlowSpec& one) { return one.nodes.front().stage == chain.front(); });
+      flows.push_back(flow_of(
+          chain, chain.front() + (uses > 0 ? "_" + std::to_string(uses + 1) : std::string())));
+    }
+  }
+  return flows;
+}
+
+/// `seam check --deep`: one batch through each flow of the schedule; `seam check --data`: each
+/// image through the stages that prepare it. Both are runs in a temporary folder.
+///
+///     CheckedPipeline ──► open stages ──► before, one epoch, after: 1 batch each ──► exit code
+///                                 └─────► data_flows: all packets ───────────────────┘
+///
+/// Handles signals as a run does, so that the temporary folder is removed if one ends the check.
+class DeepCheck final {
+ public:
+  /// For loading the pipeline that check() runs. A data set that cannot be opened counts none,
+  /// because check() reports it.
+  [[nodiscard]] CategoryCount count_categories() const {
+    return [count = category_count(nullptr, &stop_.state)](StageRunner& data) -> std::int64_t {
+      try {
+        return count(data);
+      } catch (const Error&) {
+        return 0;
+      }
+    };
+  }
+  /// Changes `pipeline`'s schedule. Prints the errors, or the time and memory needed; returns the
+  /// exit code of the run.
+  ExitCode check(const std::string& file, CheckedPipeline& pipeline, int threads) {
+    if (!pipeline.missing_data.empty()) {
+      return report_error(
+          missing_data_error("--deep cannot open the stages", pipeline.missing_data));
+    }
+    try {
+      refuse_writing_elsewhere(pipeline, "--deep");
+    } catch (const Error& error) {
+      return report_error(error);
+    }
+    const ScratchFolder folder;
+    pipeline.spec.schedule.epochs = 1;
+    RunOptions options = trial_options(pipeline, folder, threads, stop_.state);
+    options.extent = Extent::first_batch;
+    std::ostringstream tables;  // not shown: the tables of one batch mean nothing
+    Display display(tables, std::cerr, Display::Style::quiet);
+    const RunSummary summary = run_pipeline(pipeline, options, display);
+    if (summary.error) return report_error(*summary.error);
+    if (summary.code == ExitCode::success) {
+      std::cout << file << ": " << cost_text(summary) << std::endl;
+    }
+    return summary.code;
+  }
+  /// The same for every image that the sources provide: prints those that a run could not use.
+  ExitCode check_data(const std::string& file, CheckedPipeline& pipeline, int threads) {
+    if (!pipeline.missing_data.empty()) {
+      return report_error(missing_data_error("--data cannot read the data", pipeline.missing_data));
+    }
+    PipelineSpec& spec = pipeline.spec;
+    spec.flows = data_flows(pipeline);
+    spec.schedule = ScheduleSpec();
+    for (const FlowSpec& flow : spec.flows) spec.schedule.each_epoch.push_back({flow.name, 1});
+    spec.tensorboard.reset();
+    spec.max_errors.reset();
+    spec.max_error_share.reset();
+    for (StageSpec& stage : spec.stages) {
+      if (pipeline.stages.at(stage.name)->kind() != StageKind::source)
+        stage.on_error = OnError::skip;
+    }
+    if (spec.flows.empty()) {
+      std::cout << file << ": no stage prepares images" << std::endl;
+      return ExitCode::success;
+    }
+    const ScratchFolder folder;
+    const RunOptions options = trial_options(pipeline, folder, threads, stop_.state);
+    std::ostringstream tables;
+    Display display(tables, std::cerr, Display::Style::quiet);
+    const RunSummary summary = run_pipeline(pipeline, options, display);
+    if (summary.error) return report_error(*summary.error);
+    if (summary.code != ExitCode::success) return summary.code;
+    const std::size_t unusable = print_unusable(options.run_directory / "skipped.jsonl");
+    std::uint64_t packets = 0;
+    for (const FlowTotal& flow : summary.flows) packets += flow.stages.front().emitted;
+    std::cout << fmt::format(
+                     "{}: {} prepared in {}: {}", file, packets_text(packets),
+                     duration_text(summary.seconds),
+                     unusable == 0 ? std::string("all can be used") : counted(unusable, "problem"))
+              << std::endl;
+    return unusable == 0 ? ExitCode::success : ExitCode::data;
+  }
+
+ private:
+  TrialStop stop_;
+};
 
 }  // namespace
 
@@ -139,7 +324,9 @@ ExitCode check_verb(const CheckArguments& arguments) {
   if (arguments.deep || arguments.data) deep.emplace();
   const std::unique_ptr<DescriptionCache> descriptions = user_descriptions();
   for (const std::string& file : arguments.files) {
-    const LoadOptions options = check_options(file, arguments, deep ? nullptr : descriptions.get());
+    LoadOptions options = file_options(arguments);
+    options.file = file;
+    if (!deep) options.descriptions = descriptions.get();
     LoadOptions to_prepare = options;
     if (arguments.deep) to_prepare.count_categories = deep->count_categories();
     PreparedRun prepared = prepare_run(std::move(to_prepare), std::nullopt);

@@ -33,11 +33,6 @@ CommandParser::CommandParser() {
       "3 data, 4 cancelled, 5 internal, 6 incomplete.");
 }
 
-CLI::App& CommandParser::add(const std::string& name, const std::string& doc,
-                             const std::string& example, std::function<ExitCode()> verb) {
-  return add_to(app_, name, example.empty() ? name : name + " " + example, doc, std::move(verb));
-}
-
 CLI::App& CommandParser::add_group(const std::string& name, const std::string& doc,
                                    const std::string& example) {
   CLI::App& group = *app_.add_subcommand(name, doc);

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "pipeline/cli/loading.hpp"
-#include "pipeline/cli/verbs.hpp"
-#include "pipeline/experiments/comparison_paper.hpp"
 #include "pipeline/experiments/comparison_text.hpp"
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/experiments/sweep_plan.hpp"

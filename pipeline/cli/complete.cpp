@@ -1,5 +1,3 @@
-#include "pipeline/cli/complete.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -12,6 +10,10 @@
 
 namespace seam::host {
 namespace {
+
+// Candidates that the shell must replace with file or folder names.
+constexpr const char* complete_files = ":files";
+constexpr const char* complete_folders = ":folders";
 
 /// Words that may follow `before` to name a verb: "plugin" and "pipeline" after "new".
 std::vector<std::string> next_words(const ProgramHelp& help,
@@ -71,8 +73,8 @@ const OptionHelp* option_named(const VerbHelp& verb, const std::string& name) {
   return found == verb.options.end() ? nullptr : &*found;
 }
 
-}  // namespace
-
+/// Returns the candidates for the last of `words`, the one being typed. `words` does not include
+/// the program's name. `stages`: the stage types that plugins provide.
 std::vector<std::string> completions(const ProgramHelp& help, const std::vector<std::string>& words,
                                      const std::vector<std::string>& stages) {
   const std::string current = words.empty() ? std::string() : words.back();
@@ -106,6 +108,8 @@ std::vector<std::string> completions(const ProgramHelp& help, const std::vector<
   });
   return candidates;
 }
+
+}  // namespace
 
 ExitCode complete_verb(const ProgramHelp& help, const std::vector<std::string>& words) {
   // No plugin is loaded: the manifests contain the stage names.

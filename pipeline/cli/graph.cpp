@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "pipeline/cli/loading.hpp"
-#include "pipeline/cli/verbs.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/run/summary.hpp"
 #include "pipeline/text/count.hpp"
@@ -163,8 +162,7 @@ void print_mermaid(const Drawing& drawing) {
 }  // namespace
 
 ExitCode graph_verb(const GraphArguments& arguments) {
-  const auto pipeline = load_or_report(
-      options_of(arguments.file, arguments.variants, arguments.set, arguments.plugin_paths));
+  const auto pipeline = load_or_report(options_of(arguments));
   if (!pipeline) return ExitCode::configuration;
   std::vector<FlowTotal> flows;
   const std::filesystem::path run(arguments.file);

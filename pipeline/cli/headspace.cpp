@@ -6,10 +6,8 @@
 
 #include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/trial.hpp"
-#include "pipeline/cli/verbs.hpp"
 #include "pipeline/run/counted_categories.hpp"
 #include "pipeline/run/headspace.hpp"
-#include "pipeline/run/stop_signals.hpp"
 
 namespace seam::host {
 namespace {
@@ -29,13 +27,10 @@ std::string training_flow(const CheckedPipeline& pipeline) {
 }  // namespace
 
 ExitCode headspace_verb(LoadOptions to_load, const RunArguments& arguments) {
-  StopState stop;
-  const StopSignals signals(
-      stop, std::nullopt, static_cast<int>(ExitCode::cancelled), [](StopNotice /*notice*/) {},
-      [] {});
+  TrialStop stop;
   std::ostringstream tables;  // not shown: those of a few seconds mean nothing
   Display display(tables, std::cerr, Display::Style::quiet);
-  to_load.count_categories = category_count(&display, &stop);
+  to_load.count_categories = category_count(&display, &stop.state);
   PreparedRun prepared = prepare_run(std::move(to_load), arguments.threads);
   report_problems(prepared.loaded.problems);
   if (!prepared.loaded.pipeline) return ExitCode::configuration;
@@ -60,10 +55,10 @@ ExitCode headspace_verb(LoadOptions to_load, const RunArguments& arguments) {
   pipeline.spec.tensorboard.reset();
 
   const ScratchFolder folder;
-  RunOptions options = trial_options(pipeline, folder, prepared.threads, stop);
+  RunOptions options = trial_options(pipeline, folder, prepared.threads, stop.state);
   options.extent = Extent::first_batch;  // as in a check: no checkpoints
-  const std::unique_ptr<FlowRunner> engine = flow_engine(prepared.threads);
-  HeadspaceFlows flows(*engine, measured_time);
+  FlowEngine engine(prepared.threads);
+  HeadspaceFlows flows(engine, measured_time);
   const RunSummary summary = run_pipeline(pipeline, options, display, flows);
   if (summary.error) return report_error(*summary.error);
   if (flows.measured()) std::cout << to_text(*flows.measured()) << std::flush;

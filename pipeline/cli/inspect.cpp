@@ -10,7 +10,6 @@
 
 #include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/stage_text.hpp"
-#include "pipeline/cli/verbs.hpp"
 #include "pipeline/config/load.hpp"
 #include "pipeline/plugins/registry.hpp"
 #include "pipeline/run/network_of.hpp"
@@ -71,8 +70,7 @@ ExitCode inspect_in_file(const InspectArguments& arguments) {
                     arguments.file + "' and name the type",
                 Fault::configuration);
   }
-  LoadOptions options =
-      options_of(arguments.file, arguments.variants, arguments.set, arguments.plugin_paths);
+  LoadOptions options = options_of(arguments);
   options.environment = process_environment();
   // Without a description cache, because the stages will be opened.
   PreparedRun prepared = prepare_run(std::move(options), std::nullopt);

@@ -54,23 +54,24 @@ void for_each_stage(Registry& registry, const std::function<void(const StageRunn
   if (descriptions) descriptions->save();
 }
 
-LoadOptions options_of(const std::string& file, const std::vector<std::string>& variants,
-                       const std::vector<std::string>& set,
-                       const std::vector<std::string>& plugin_paths) {
-  if (!std::filesystem::is_directory(file)) {
-    LoadOptions options;
-    options.file = file;
-    options.variants = variants;
-    options.overrides = set;
-    options.plugin_paths = plugin_paths;
-    return options;
-  }
-  if (!set.empty() || !variants.empty()) {
-    throw Error(std::string(set.empty() ? "--variant" : "--set") +
+LoadOptions file_options(const FileArguments& arguments) {
+  LoadOptions options;
+  options.file = arguments.file;
+  options.variants = arguments.variants;
+  options.overrides = arguments.set;
+  options.plugin_paths = arguments.plugin_paths;
+  options.environment = process_environment();
+  return options;
+}
+
+LoadOptions options_of(const FileArguments& arguments) {
+  if (!std::filesystem::is_directory(arguments.file)) return file_options(arguments);
+  if (!arguments.set.empty() || !arguments.variants.empty()) {
+    throw Error(std::string(arguments.set.empty() ? "--variant" : "--set") +
                     " cannot be used with a run folder, because the parameters of a run are fixed",
                 Fault::configuration);
   }
-  return earlier_run_options(file, plugin_paths);
+  return earlier_run_options(arguments.file, arguments.plugin_paths);
 }
 
 }  // namespace seam::host

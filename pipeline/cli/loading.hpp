@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/config/load.hpp"
-#include "pipeline/config/problem.hpp"
-#include "pipeline/run/exit_code.hpp"
+#include "pipeline/cli/verbs.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -31,10 +29,10 @@ std::optional<CheckedPipeline> load_or_report(LoadOptions options);
 /// cache. Warns of those that cannot be described.
 void for_each_stage(Registry& registry, const std::function<void(const StageRunner&)>& use);
 
-/// Returns how to load `file`, a pipeline file or a run folder. Throws seam::Error (configuration)
-/// if it is a run folder and --variant or --set have values.
-LoadOptions options_of(const std::string& file, const std::vector<std::string>& variants,
-                       const std::vector<std::string>& set,
-                       const std::vector<std::string>& plugin_paths);
+/// Returns how to load a pipeline file.
+LoadOptions file_options(const FileArguments& arguments);
+/// Returns how to load a pipeline file or a run folder. Throws seam::Error (configuration) if it is
+/// a run folder and --variant or --set have values.
+LoadOptions options_of(const FileArguments& arguments);
 
 }  // namespace seam::host

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
@@ -37,9 +38,7 @@ std::string italic(const std::string& text) {
 }
 
 std::string with_hyphens(std::string name) {
-  for (char& c : name) {
-    if (c == ' ') c = '-';
-  }
+  std::ranges::replace(name, ' ', '-');
   return name;
 }
 

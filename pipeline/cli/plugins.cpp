@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "pipeline/cli/loading.hpp"
-#include "pipeline/cli/verbs.hpp"
 #include "pipeline/plugins/registry.hpp"
 #include "pipeline/text/json.hpp"
 

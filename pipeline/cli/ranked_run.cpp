@@ -61,8 +61,6 @@ class Muted {
   }
   Muted(const Muted&) = delete;
   Muted& operator=(const Muted&) = delete;
-  Muted(Muted&&) = delete;
-  Muted& operator=(Muted&&) = delete;
 
   [[nodiscard]] std::string errors() const {
     std::string text = errors_.text();

@@ -7,10 +7,8 @@
 #include <vector>
 
 #include "pipeline/cli/verbs.hpp"
-#include "pipeline/experiments/comparison_text.hpp"
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/report/page.hpp"
-#include "pipeline/report/runs_page.hpp"
 #include "pipeline/text/count.hpp"
 #include "seam/error.hpp"
 

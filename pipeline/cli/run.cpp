@@ -16,7 +16,6 @@
 
 #include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/ranked_run.hpp"
-#include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/run_folder.hpp"
 #include "pipeline/plugins/ranks_engine.hpp"
 #include "pipeline/run/checkpoint_metadata.hpp"
@@ -28,7 +27,6 @@
 #include "pipeline/run/parts.hpp"
 #include "pipeline/run/selection.hpp"
 #include "pipeline/run/stop_signals.hpp"
-#include "pipeline/run/time_limit.hpp"
 #include "pipeline/run/watchdog.hpp"
 #include "pipeline/text/json.hpp"
 #include "sdk/src/running_call.hpp"
@@ -73,9 +71,7 @@ LoadOptions options_for(const RunArguments& arguments, Start start, CategoryCoun
   if (!arguments.evaluate.empty()) {
     options = earlier_run_options(arguments.evaluate, arguments.plugin_paths);
   } else if (start == Start::fresh) {
-    options.file = arguments.file;
-    options.variants = arguments.variants;
-    options.plugin_paths = arguments.plugin_paths;
+    options = file_options(arguments);
   } else {
     options = earlier_run_options(start == Start::resume ? arguments.resume : arguments.from,
                                   arguments.plugin_paths);

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/text/json.hpp"
@@ -79,13 +78,12 @@ std::string table(const std::vector<Listed>& list) {
     rows.push_back({entry.run.name, entry.run.started, state_text(entry.run.state), epochs, score,
                     settings_text(entry.changed)});
   }
-  std::vector<TableColumn> columns{
-      {"run", Align::left, Room::flexible},
-      {"started", Align::left, Room::fixed},
-      {"state", Align::left, Room::fixed},
-      {"epochs", Align::right, Room::fixed},
-      {one_metric ? *metrics.begin() : "score", Align::right, Room::fixed},
-      {"parameters that differ", Align::left, Room::flexible}};
+  std::vector<TableColumn> columns{{"run", Align::left, Room::flexible},
+                                   {"started"},
+                                   {"state"},
+                                   {"epochs", Align::right},
+                                   {one_metric ? *metrics.begin() : "score", Align::right},
+                                   {"parameters that differ", Align::left, Room::flexible}};
   const std::optional<std::size_t> width = terminal_width(STDOUT_FILENO);
   if (width && table_width(columns, rows) > *width) {  // names and parameters are more useful
     constexpr int started = 1;

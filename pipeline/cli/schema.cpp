@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "pipeline/cli/loading.hpp"
-#include "pipeline/cli/values_json.hpp"
-#include "pipeline/cli/verbs.hpp"
+#include "pipeline/cli/stage_text.hpp"
 #include "pipeline/config/host_tables.hpp"
-#include "pipeline/config/parameter_value.hpp"
 #include "pipeline/config/sweep.hpp"
+#include "pipeline/config/values.hpp"
 #include "pipeline/plugins/registry.hpp"
 #include "pipeline/run/thread_budget.hpp"
 

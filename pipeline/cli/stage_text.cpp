@@ -2,14 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cctype>
+#include <cmath>
 #include <iostream>
 #include <seam/field.hpp>
 #include <sstream>
 #include <string_view>
 #include <vector>
 
-#include "pipeline/cli/values_json.hpp"
 #include "pipeline/config/stages.hpp"
 #include "pipeline/text/table.hpp"
 
@@ -128,33 +129,25 @@ std::string better_text(Better better) {
   return better == Better::higher ? "higher" : "lower";
 }
 
-std::string_view kind_key(ValueKind kind) {
-  switch (kind) {
-    case ValueKind::boolean:
-      return "boolean";
-    case ValueKind::integer:
-      return "integer";
-    case ValueKind::number:
-      return "number";
-    case ValueKind::text:
-      return "text";
-    case ValueKind::path:
-      return "path";
-    case ValueKind::enumeration:
-      return "enumeration";
-    case ValueKind::integers:
-      return "integers";
-    case ValueKind::numbers:
-      return "numbers";
-    case ValueKind::texts:
-      return "texts";
-    case ValueKind::enumerations:
-      return "enumerations";
-    case ValueKind::reference:
-      return "reference";
+/// In the order of the enumeration.
+constexpr std::array<std::string_view, 11> kind_keys{
+    "boolean",  "integer", "number", "text",         "path",     "enumeration",
+    "integers", "numbers", "texts",  "enumerations", "reference"};
+
+struct ValueWriter {
+  Json operator()(double number) const {
+    return std::isfinite(number) ? Json(number) : Json(seam::to_text(Value{number}));
   }
-  return "";
-}
+  Json operator()(const std::vector<double>& list) const {
+    Json array = Json::array();
+    for (const double element : list) array.push_back((*this)(element));
+    return array;
+  }
+  template <class T>
+  Json operator()(const T& value) const {
+    return value;
+  }
+};
 
 template <class List, class Write>
 Json list_json(const List& list, const Write& write) {
@@ -179,7 +172,7 @@ Json parameter_json(const ParameterInfo& parameter, const StageSpec* spec) {
     return value ? value_json(Value{*value}) : Json();
   };
   Json json = {{"name", parameter.name},
-               {"kind", kind_key(parameter.kind)},
+               {"kind", kind_keys.at(static_cast<std::size_t>(parameter.kind))},
                {"doc", parameter.doc},
                {"unit", parameter.unit},
                {"required", parameter.required},
@@ -232,6 +225,10 @@ Json network_json(const NetworkPart& network) {
 }
 
 }  // namespace
+
+Json value_json(const Value& value) {
+  return std::visit(ValueWriter{}, value);
+}
 
 void print_text(const Inspected& inspected) {
   const StageRunner& stage = inspected.stage;

@@ -1,5 +1,5 @@
 /// Output of `seam inspect` for a stage or a field: as text, as a documentation page, or as JSON.
-/// All functions write to standard output.
+/// The functions that print write to standard output.
 #pragma once
 
 #include <optional>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pipeline/config/pipeline_spec.hpp"
+#include "pipeline/text/json.hpp"
 
 namespace seam::host {
 
@@ -38,5 +39,8 @@ void print_network(const NetworkPart& network);
 void print_markdown(const StageRunner& stage);
 void print_json(const Inspected& inspected, const std::optional<NetworkPart>& network);
 void print_json(const InspectedField& inspected);
+
+/// A parameter's value; numbers that JSON does not have become strings: "inf", "-inf", "nan".
+Json value_json(const Value& value);
 
 }  // namespace seam::host

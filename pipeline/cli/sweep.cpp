@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <iostream>
 #include <string>
 
 #include "pipeline/cli/loading.hpp"
-#include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/comparison_text.hpp"
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/plugins/ranks_engine.hpp"
@@ -86,9 +84,7 @@ ExitCode sweep_verb(const SweepArguments& arguments) {
     }
     const CheckedSweep sweep = check_sweep(request);
     report_problems(sweep.problems);
-    const bool broken = std::ranges::any_of(
-        sweep.problems, [](const Problem& problem) { return problem.severity == Severity::error; });
-    if (broken) return ExitCode::configuration;
+    if (has_errors(sweep.problems)) return ExitCode::configuration;
     if (sweep.plan.runs.empty()) {
       say("the sweep has fewer combinations than shards; shard " + to_text(request.shard) +
           " has none");
@@ -106,9 +102,7 @@ ExitCode sweep_verb(const SweepArguments& arguments) {
       return ExitCode::success;
     }
     if (!sweep.missing_data.empty()) {
-      std::string text = "no run was started, because data is missing:";
-      for (const std::string& sentence : sweep.missing_data) text += "\n  " + sentence;
-      return report_error(Error(text, Fault::data));
+      return report_error(missing_data_error("no run was started", sweep.missing_data));
     }
     if (!arguments.shard.empty()) refuse_other_shards(sweep.plan, directory);
     folder = !arguments.shard.empty() && is_sweep_folder(directory)

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "pipeline/run/run.hpp"
+#include "pipeline/run/stop_signals.hpp"
 
 namespace seam::host {
 
@@ -15,13 +16,18 @@ class ScratchFolder final {
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ScratchFolder(ScratchFolder&&) = delete;
-  ScratchFolder& operator=(ScratchFolder&&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
   std::filesystem::path path_;
+};
+
+/// Ends trials on signals, silently.
+struct TrialStop {
+  StopState state;
+  StopSignals signals{state, std::nullopt, static_cast<int>(ExitCode::cancelled),
+                      [](StopNotice /*notice*/) {}, [] {}};
 };
 
 /// Options of a run in the folder, with the numerics of the pipeline, which the process then obeys.

@@ -13,20 +13,24 @@
 
 namespace seam::host {
 
-/// Runs a pipeline file, resumes an earlier run, starts a new run from one, or evaluates one again.
-struct RunArguments {
-  std::string file;      ///< empty with `resume`, `from` and `evaluate`
-  std::string resume;    ///< folder of an earlier run
-  std::string from;      ///< folder of an earlier run, which is not changed
-  std::string evaluate;  ///< folder of an earlier run, which is not changed
+/// A pipeline file, and what the command line changes in it.
+struct FileArguments {
+  std::string file;  ///< or a run folder, if the verb takes one
   std::vector<std::string> variants;
   std::vector<std::string> set;
+  std::vector<std::string> plugin_paths;
+};
+
+/// Runs a pipeline file, resumes an earlier run, starts a new run from one, or evaluates one again.
+struct RunArguments : FileArguments {  // no file with `resume`, `from` and `evaluate`
+  std::string resume;                  ///< folder of an earlier run
+  std::string from;                    ///< folder of an earlier run, which is not changed
+  std::string evaluate;                ///< folder of an earlier run, which is not changed
   std::optional<int> threads;
   std::string device;     ///< this and the next two: empty: as in the file
   std::string precision;  ///< "float32", "bfloat16"
   std::optional<bool> deterministic;
   bool tensorboard = false;
-  std::vector<std::string> plugin_paths;
   std::string run_directory;       ///< empty: runs/NAME-DATE-TIME-N
   bool resume_if_present = false;  ///< the run in `run_directory`, if it holds one
   std::string shard;            ///< "1/3" or "auto", in a folder in `run_directory`; may be empty
@@ -44,15 +48,11 @@ ExitCode run_verb(RunArguments arguments);
 ExitCode headspace_verb(LoadOptions to_load, const RunArguments& arguments);
 
 /// Runs a pipeline file once for each combination of parameter values.
-struct SweepArguments {
-  std::string file;    ///< empty with `resume`
-  std::string resume;  ///< folder of an earlier sweep
+struct SweepArguments : FileArguments {  // no file with `resume`
+  std::string resume;                    ///< folder of an earlier sweep
   std::vector<std::string> over;
   std::optional<std::int64_t> random;
   std::optional<std::uint64_t> random_seed;
-  std::vector<std::string> variants;  ///< for every run
-  std::vector<std::string> set;
-  std::vector<std::string> plugin_paths;
   std::optional<int> threads;
   std::optional<int> jobs;
   std::string sweep_directory;  ///< empty: runs/NAME-sweep-DATE-TIME-N
@@ -92,11 +92,8 @@ struct CompareArguments {
 ExitCode compare_verb(const CompareArguments& arguments);
 
 /// Checks pipeline files without running them, or with one batch of each flow.
-struct CheckArguments {
-  std::vector<std::string> files;
-  std::vector<std::string> variants;  ///< empty: without variants, and with each of them
-  std::vector<std::string> set;
-  std::vector<std::string> plugin_paths;
+struct CheckArguments : FileArguments {  // no variants: without variants, and with each of them
+  std::vector<std::string> files;        ///< instead of `file`
   bool json = false;
   bool deep = false;  ///< also opens the stages and runs one batch of each flow
   bool data = false;  ///< also prepares each image that the sources provide
@@ -112,23 +109,16 @@ struct PluginsArguments {
 ExitCode plugins_verb(const PluginsArguments& arguments);
 
 /// Describes a stage (parameters, fields, interfaces and network) or a field.
-struct InspectArguments {
-  std::string file;   ///< a pipeline file or a run folder; empty: none
-  std::string stage;  ///< its name in the file, or without a file its type
-  std::vector<std::string> variants;
-  std::vector<std::string> set;
-  std::vector<std::string> plugin_paths;
+struct InspectArguments : FileArguments {  // without a file, only the stage's type
+  std::string stage;                       ///< its name in the file, or without a file its type
+  std::vector<std::string> words;          ///< file and stage, as the command line has them
   bool json = false;
   bool markdown = false;  ///< prints the stage's documentation page
 };
 ExitCode inspect_verb(const InspectArguments& arguments);
 
 /// Draws a pipeline's flows; for a run, with the counts of its stages since it was last started.
-struct GraphArguments {
-  std::string file;  ///< or a run folder
-  std::vector<std::string> variants;
-  std::vector<std::string> set;
-  std::vector<std::string> plugin_paths;
+struct GraphArguments : FileArguments {
   std::string format = "dot";  ///< "dot" or "mermaid"
 };
 ExitCode graph_verb(const GraphArguments& arguments);

@@ -48,19 +48,12 @@ std::size_t find_outside(std::string_view text, char wanted, std::size_t from) {
   return std::string_view::npos;
 }
 
-std::string trimmed(std::string_view text) {
-  constexpr const char* blanks = " \t";
-  const std::size_t from = text.find_first_not_of(blanks);
-  if (from == std::string_view::npos) return {};
-  return std::string(text.substr(from, text.find_last_not_of(blanks) - from + 1));
-}
-
 /// The parts between commas.
 std::vector<std::string> listed(std::string_view text) {
   std::vector<std::string> parts;
   for (std::size_t from = 0;;) {
     const std::size_t comma = find_outside(text, ',', from);
-    parts.push_back(trimmed(text.substr(from, comma - from)));
+    parts.emplace_back(trimmed(text.substr(from, comma - from)));
     if (comma == std::string_view::npos) return parts;
     from = comma + 1;
   }

@@ -1,4 +1,4 @@
-#include "pipeline/config/category_outputs.hpp"
+#include "pipeline/config/fields.hpp"
 
 #include <algorithm>
 #include <map>
@@ -16,19 +16,15 @@ const std::string classes_key = "classes";
 std::set<std::string> training_data(const PipelineSpec& spec, const std::vector<StageDraft>& stages,
                                     const std::string& stage) {
   std::set<std::string> data;
-  const std::vector<std::string> scheduled = scheduled_flows(spec.schedule);
-  for (const FlowSpec& flow : spec.flows) {
-    const bool trains = std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
+  for (const FlowSpec* flow : flows_that_run(spec)) {
+    const bool trains = std::ranges::any_of(flow->nodes, [&](const FlowNode& node) {
       return find_stage(stages, node.stage)->runner->description().trains;
     });
-    const auto here = std::ranges::find(flow.nodes, stage, &FlowNode::stage);
-    if (!trains || here == flow.nodes.end() ||
-        std::ranges::find(scheduled, flow.name) == scheduled.end()) {
-      continue;
-    }
+    const auto here = std::ranges::find(flow->nodes, stage, &FlowNode::stage);
+    if (!trains || here == flow->nodes.end()) continue;
     for (const std::size_t node :
-         upstream_of(flow, static_cast<std::size_t>(here - flow.nodes.begin()))) {
-      const std::string& name = flow.nodes[node].stage;
+         upstream_of(*flow, static_cast<std::size_t>(here - flow->nodes.begin()))) {
+      const std::string& name = flow->nodes[node].stage;
       if (find_stage(stages, name)->runner->interface(type_name<CategoryNames>()) != nullptr) {
         data.insert(name);
       }

@@ -1,6 +1,7 @@
 #include "pipeline/config/document.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <optional>
 #include <sstream>
@@ -40,11 +41,9 @@ Table convert_table(const toml::table& table, const SourceText& source) {
         {std::string(key.str()), place_of(key.source(), source), convert(value, source)});
   }
   // toml++ sorts by key; people read by line.
-  std::stable_sort(result.entries.begin(), result.entries.end(),
-                   [](const Entry& a, const Entry& b) {
-                     return std::tuple(a.key_place.line, a.key_place.column) <
-                            std::tuple(b.key_place.line, b.key_place.column);
-                   });
+  std::ranges::stable_sort(result.entries, {}, [](const Entry& entry) {
+    return std::tuple(entry.key_place.line, entry.key_place.column);
+  });
   return result;
 }
 
@@ -164,13 +163,6 @@ class LiteralWalk {
   bool escapes_ = false;
 };
 
-Node broken_document() {
-  Node broken;
-  broken.value = Table{};
-  broken.broken = true;
-  return broken;
-}
-
 bool is_value(std::string_view text) {
   try {
     return !toml::parse("v = " + std::string(text)).empty();
@@ -226,8 +218,7 @@ const Node* Table::at(std::initializer_list<std::string_view> keys) const {
 }
 
 const Entry* Table::find(std::string_view key) const {
-  const auto found = std::find_if(entries.begin(), entries.end(),
-                                  [&](const Entry& entry) { return entry.key == key; });
+  const auto found = std::ranges::find(entries, key, &Entry::key);
   return found == entries.end() ? nullptr : &*found;
 }
 
@@ -236,24 +227,18 @@ Entry* Table::find(std::string_view key) {
 }
 
 std::string kind_of(const Node& node) {
-  struct Namer {
-    std::string operator()(bool /*value*/) const { return "true or false"; }
-    std::string operator()(std::int64_t /*value*/) const { return "an integer"; }
-    std::string operator()(double /*value*/) const { return "a number"; }
-    std::string operator()(const std::string& /*value*/) const { return "a text"; }
-    std::string operator()(const Array& /*value*/) const { return "a list"; }
-    std::string operator()(const Table& /*value*/) const { return "a table"; }
-    std::string operator()(const Moment& /*value*/) const { return "a date or time"; }
-  };
-  return std::visit(Namer{}, node.value);
+  static constexpr std::array kinds{"true or false", "an integer", "a number",      "a text",
+                                    "a list",        "a table",    "a date or time"};
+  static_assert(kinds.size() == std::variant_size_v<decltype(node.value)>);
+  return kinds[node.value.index()];
 }
 
 Node read_document(const SourceText& source, Findings& findings) {
+  Node broken{Table{}, {}, {}, true};
   try {
-    Node root;
-    root.value = convert_table(toml::parse(std::string_view(source.text), source.name), source);
-    root.place = {source.name, 0, 0, 1};
-    return root;
+    return {convert_table(toml::parse(std::string_view(source.text), source.name), source),
+            {source.name, 0, 0, 1},
+            {}};
   } catch (const toml::parse_error& error) {
     Place place = place_of(error.source(), source);
     if (place.column > characters(source.line(place.line)) + 1) place.column = 1;
@@ -262,7 +247,7 @@ Node read_document(const SourceText& source, Findings& findings) {
       findings.error("toml-syntax", place,
                      "this is not valid TOML: '" + std::string(word) + "' is not a value",
                      {instead_of(word)});
-      return broken_document();
+      return broken;
     }
     const bool at_end = place.column > characters(source.line(place.line));
     findings.error("toml-syntax", place,
@@ -270,7 +255,7 @@ Node read_document(const SourceText& source, Findings& findings) {
                    {at_end ? "the line ends too early: a quote, a bracket or a value is missing"
                            : std::string{}});
   }
-  return broken_document();
+  return broken;
 }
 
 Node read_set_value(const std::string& text, const Place& place) {

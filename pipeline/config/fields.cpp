@@ -4,35 +4,25 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <seam/contract.hpp>
 #include <seam/error.hpp>
 #include <seam/field.hpp>
 #include <set>
-#include <string>
 #include <tuple>
 #include <utility>
 
-#include "pipeline/config/flows.hpp"
 #include "pipeline/config/paths.hpp"
-#include "pipeline/config/values.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "pipeline/text/parse.hpp"
 
 namespace seam::host {
 namespace {
 
-/// The known properties of a field at a point of a flow.
-struct Provided {
-  std::string type;
-  std::string contract;
+/// A field at a point of a flow.
+struct Provided : FieldInfo {
   std::size_t node = 0;  ///< who provided it last
-  std::string doc;
-  std::string gathered_type = {};  ///< as FieldInfo's
-  std::string gathered_contract = {};
-  std::vector<std::string> values = {};
 };
 
 /// The fields after a node.
@@ -76,9 +66,7 @@ class FieldCheck {
         if (!all_known) state.anything = true;
         for (const FieldInfo& field : provided) {
           if (check_type(at, field)) check_overwriting(at, field, state);
-          state.fields[field.name] = {field.type,  field.contract,      at,
-                                      field.doc,   field.gathered_type, field.gathered_contract,
-                                      field.values};
+          state.fields[field.name] = {field, at};
         }
       }
       states_.push_back(std::move(state));
@@ -112,9 +100,7 @@ class FieldCheck {
       }
       const Provided& one = found->second;
       try {
-        provided.push_back(gathered({gathers.from, one.type, one.contract, one.doc,
-                                     one.gathered_type, one.gathered_contract},
-                                    gathers.name));
+        provided.push_back(gathered(one, gathers.name));
       } catch (const Error& error) {
         all_known = false;
         report(
@@ -187,7 +173,7 @@ class FieldCheck {
 
   /// Checks that a name has only one type within a flow; false after a report.
   bool check_type(std::size_t at, const FieldInfo& field) {
-    const auto [known, first] = types_.emplace(field.name, Provided{field.type, {}, at, {}});
+    const auto [known, first] = types_.emplace(field.name, Provided{field, at});
     if (first || known->second.type == field.type) return true;
     mistyped_.insert(field.name);
     report(

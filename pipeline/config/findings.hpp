@@ -3,10 +3,9 @@
 /// of both.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "pipeline/config/problem.hpp"
@@ -20,9 +19,14 @@ class Findings {
 
   /// Empty notes are left out.
   void error(std::string code, const Place& place, std::string message,
-             std::vector<std::string> notes = {});
+             std::vector<std::string> notes = {}) {
+    ++errors_;
+    add({Severity::error, std::move(code), std::move(message), place, {}, std::move(notes)});
+  }
   void warning(std::string code, const Place& place, std::string message,
-               std::vector<std::string> notes = {});
+               std::vector<std::string> notes = {}) {
+    add({Severity::warning, std::move(code), std::move(message), place, {}, std::move(notes)});
+  }
 
   [[nodiscard]] bool has_errors() const { return errors_ > 0; }
   [[nodiscard]] std::size_t errors() const { return errors_; }
@@ -31,15 +35,11 @@ class Findings {
   [[nodiscard]] std::vector<Problem> in_order() const;
 
  private:
-  void add(Severity severity, std::string code, const Place& place, std::string message,
-           std::vector<std::string> notes);
+  void add(Problem problem);
 
   const Sources* sources_;  // the loader's, which outlives its findings
   std::vector<Problem> problems_;
-  /// By code, message, file, line and column.
-  std::map<std::tuple<std::string, std::string, std::string, std::uint32_t, std::uint32_t>,
-           std::size_t>
-      positions_;
+  std::map<decltype(identity_of({})), std::size_t> positions_;
   std::size_t errors_ = 0;  // including repeated ones
 };
 

@@ -1,4 +1,4 @@
-#include "pipeline/config/flows.hpp"
+#include "pipeline/config/paths.hpp"
 
 #include <fmt/format.h>
 

@@ -90,17 +90,17 @@ std::set<std::string> reached(const PipelineSpec& spec, const std::set<std::stri
 
 class FolderCheck {
  public:
-  FolderCheck(const PipelineSpec& spec, const std::vector<StageDraft>& stages, RunBegins begins,
+  FolderCheck(const PipelineSpec& spec, const std::vector<StageDraft>& stages, PipelineOf of,
               Findings& findings)
       : stages_(stages),
-        begins_(begins),
+        of_(of),
         findings_(findings),
         from_the_start_(reached(spec, first_flows(spec.schedule))) {}
 
   void check(const StageDraft& stage) {
     for (const ParameterInfo& parameter : stage.runner->description().parameters) {
       if (parameter.folder_with) check_folder(stage, parameter);
-      const bool restored = parameter.initial && begins_ == RunBegins::with_state;
+      const bool restored = parameter.initial && of_ == PipelineOf::recorded_run;
       if (parameter.exists_in && !restored) check_exists(stage, parameter);
     }
   }
@@ -200,7 +200,7 @@ class FolderCheck {
   }
 
   const std::vector<StageDraft>& stages_;
-  RunBegins begins_;
+  PipelineOf of_;
   Findings& findings_;
   std::set<std::string> from_the_start_;
   std::vector<std::string> needed_;
@@ -209,11 +209,11 @@ class FolderCheck {
 }  // namespace
 
 std::vector<std::string> check_folders(const PipelineSpec& spec,
-                                       const std::vector<StageDraft>& stages, RunBegins begins,
+                                       const std::vector<StageDraft>& stages, PipelineOf of,
                                        Findings& findings) {
   const std::vector<std::string> scheduled = scheduled_flows(spec.schedule);
   const std::set<std::string> used = reached(spec, {scheduled.begin(), scheduled.end()});
-  FolderCheck folders(spec, stages, begins, findings);
+  FolderCheck folders(spec, stages, of, findings);
   for (const StageDraft& stage : stages) {
     if (used.contains(stage.spec.name)) folders.check(stage);
   }

@@ -1,13 +1,10 @@
-#include "pipeline/config/like.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string>
-#include <vector>
 
+#include "pipeline/config/merge.hpp"
 #include "pipeline/text/nearest.hpp"
 
 namespace seam::host {

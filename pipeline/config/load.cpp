@@ -8,16 +8,11 @@
 #include <thread>
 #include <utility>
 
-#include "pipeline/config/category_outputs.hpp"
 #include "pipeline/config/fields.hpp"
 #include "pipeline/config/findings.hpp"
-#include "pipeline/config/flows.hpp"
 #include "pipeline/config/folders.hpp"
-#include "pipeline/config/kept_metric.hpp"
-#include "pipeline/config/like.hpp"
 #include "pipeline/config/merge.hpp"
 #include "pipeline/config/paths.hpp"
-#include "pipeline/config/resolved.hpp"
 #include "pipeline/config/settings.hpp"
 #include "pipeline/config/stages.hpp"
 #include "pipeline/config/sweep.hpp"
@@ -85,23 +80,17 @@ void check_trained(CheckedPipeline& pipeline, Findings& findings) {
   }
 }
 
-/// A flow that exists.
-const FlowSpec& flow_in(const PipelineSpec& spec, const std::string& name) {
-  return *std::ranges::find(spec.flows, name, &FlowSpec::name);
-}
-
 /// Warns if `lanes` has no effect: no network takes part in the training flows that run.
 void check_lanes(const Table& tree, const CheckedPipeline& pipeline, Findings& findings) {
   if (pipeline.spec.lanes.count == 1 || !trains(pipeline)) return;
-  const auto has_network = [&](const std::string& scheduled) {
-    const FlowSpec& flow = flow_in(pipeline.spec, scheduled);
-    return trains(pipeline, flow) && std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
+  const auto has_network = [&](const FlowSpec* flow) {
+    return trains(pipeline, *flow) && std::ranges::any_of(flow->nodes, [&](const FlowNode& node) {
              // seam::ModuleStage, which computes in lanes, offers it.
              return pipeline.stages.at(node.stage)->interface(type_name<DescribesNetwork>()) !=
                     nullptr;
            });
   };
-  if (std::ranges::any_of(scheduled_flows(pipeline.spec.schedule), has_network)) return;
+  if (std::ranges::any_of(flows_that_run(pipeline.spec), has_network)) return;
   findings.warning("no-effect", tree.find("pipeline")->node.table()->find("lanes")->node.place,
                    "'lanes' of [pipeline] has no effect, because no training flow has a network "
                    "that computes in lanes");
@@ -144,8 +133,10 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   const Paths paths(*tree, stages, sources, findings);
   spec.paths = paths.specs();
   spec.flows = read_flows(*tree, spec.file, stages, paths, sources, known.flows, findings);
+  const PipelineOf of =
+      options.recorded_plugins.empty() ? PipelineOf::user : PipelineOf::recorded_run;
   // For a resumed run, this was reported when it started.
-  const std::string own = options.recorded_plugins.empty() ? spec.file : std::string();
+  const std::string own = of == PipelineOf::user ? spec.file : std::string();
   if (findings.errors() == errors_before && !own.empty()) {
     // With a variant, stages and paths of the file may be unused, as in an extended file.
     const std::string own_stages = options.variants.empty() ? own : std::string();
@@ -157,11 +148,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
     configure_again(stage, values, registry, options.descriptions, findings);
   };
   // Missing data is reported as such, and not by the data set that cannot be opened.
-  const auto missing_data = [&] {
-    return check_folders(
-        spec, stages, options.recorded_plugins.empty() ? RunBegins::fresh : RunBegins::with_state,
-        findings);
-  };
+  const auto missing_data = [&] { return check_folders(spec, stages, of, findings); };
   if (options.count_categories && !findings.has_errors() && missing_data().empty()) {
     const auto make = [&](const StageDraft& data) {
       if (!data.spec.references.empty()) {
@@ -183,9 +170,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   set_sizes(spec.flows, stages, set_size, findings);
   for (const FlowSpec& flow : spec.flows) check_fields(flow, stages, findings);
   check_tensorboard(*tree, known, findings);
-  settle_kept_metric(*tree, stages, spec.flows,
-                     options.recorded_plugins.empty() ? PipelineOf::user : PipelineOf::recorded_run,
-                     spec.schedule, findings);
+  settle_kept_metric(*tree, stages, spec.flows, of, spec.schedule, findings);
   if (findings.has_errors()) return std::nullopt;
 
   bind_references(stages);
@@ -197,7 +182,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   check_trained(pipeline, findings);
   check_lanes(*tree, pipeline, findings);
   const auto flow_trains = [&](const std::string& name) {
-    return trains(pipeline, flow_in(spec, name));
+    return trains(pipeline, *std::ranges::find(spec.flows, name, &FlowSpec::name));
   };
   check_repeats(*tree, spec.schedule, flow_trains, findings);
   return pipeline;
@@ -225,10 +210,8 @@ bool trains(const CheckedPipeline& pipeline, const FlowSpec& flow) {
 }
 
 bool trains(const CheckedPipeline& pipeline) {
-  const std::vector<std::string> scheduled = scheduled_flows(pipeline.spec.schedule);
-  return std::ranges::any_of(pipeline.spec.flows, [&](const FlowSpec& flow) {
-    return std::ranges::find(scheduled, flow.name) != scheduled.end() && trains(pipeline, flow);
-  });
+  return std::ranges::any_of(flows_that_run(pipeline.spec),
+                             [&](const FlowSpec* flow) { return trains(pipeline, *flow); });
 }
 
 LoadResult load_pipeline(const LoadOptions& options) {

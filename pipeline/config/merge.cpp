@@ -9,8 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include "pipeline/config/source.hpp"
-#include "pipeline/config/variables.hpp"
 #include "pipeline/config/variants.hpp"
 #include "pipeline/text/nearest.hpp"
 
@@ -58,8 +56,6 @@ std::optional<std::string> read_text(const fs::path& file, std::string& why) {
   }
   return text;
 }
-
-using Environment = std::map<std::string, std::string>;
 
 const Table* table_at(const Table& table, std::string_view key) {
   const Entry* entry = table.find(key);
@@ -163,8 +159,7 @@ void merge_into(Table& base, Table over) {
 
 class FileReader {
  public:
-  FileReader(const std::map<std::string, std::string>& environment, Sources& sources,
-             Findings& findings)
+  FileReader(const Environment& environment, Sources& sources, Findings& findings)
       : environment_(environment), sources_(sources), findings_(findings) {}
 
   std::optional<Table> read(const fs::path& file, const Place& asked_for) {
@@ -255,7 +250,7 @@ class FileReader {
     return read(path, base.place);
   }
 
-  const std::map<std::string, std::string>& environment_;
+  const Environment& environment_;
   Sources& sources_;
   Findings& findings_;
   std::vector<fs::path> chain_;
@@ -297,8 +292,8 @@ std::optional<std::vector<PathStep>> parse_path(std::string_view text, std::size
   return std::nullopt;
 }
 
-void expand_node(Node& node, const std::map<std::string, std::string>& environment,
-                 const Sources& sources, Findings& findings) {
+void expand_node(Node& node, const Environment& environment, const Sources& sources,
+                 Findings& findings) {
   if (auto* array = std::get_if<Array>(&node.value)) {
     for (Node& element : *array) {
       expand_node(element, environment, sources, findings);
@@ -333,8 +328,7 @@ void merge_tables(Table& base, Table over, const Environment& environment) {
   merge_into(base, std::move(over));
 }
 
-std::optional<Table> read_with_bases(const fs::path& file,
-                                     const std::map<std::string, std::string>& environment,
+std::optional<Table> read_with_bases(const fs::path& file, const Environment& environment,
                                      Sources& sources, Findings& findings) {
   FileReader reader(environment, sources, findings);
   return reader.read(file, {file.string(), 0, 0, 1});
@@ -405,8 +399,8 @@ std::vector<std::string> apply_overrides(Table& tree, const std::vector<std::str
   return keys;
 }
 
-void expand_tree(Table& tree, const std::map<std::string, std::string>& environment,
-                 const Sources& sources, Findings& findings) {
+void expand_tree(Table& tree, const Environment& environment, const Sources& sources,
+                 Findings& findings) {
   for (Entry& entry : tree.entries) {
     expand_node(entry.node, environment, sources, findings);
   }

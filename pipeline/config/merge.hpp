@@ -5,36 +5,46 @@
 ///     --set ─────┘
 ///
 /// Tables are merged key by key; other values are replaced. A stage whose type changes through a
-/// different `use` loses the parameters of its former type.
+/// different `use` loses the parameters of its former type. Then stages with `like` take the keys
+/// that they do not set themselves:
+///
+///     [stage.train_items]             [stage.query_items]
+///     use = "dataset.inshop"          like = "train_items"     ──► use = "dataset.inshop"
+///     root = "data/inshop"                                         root = "data/inshop"
+///     split = "train"                 split = "query"              split = "query"
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "pipeline/config/document.hpp"
-#include "pipeline/config/findings.hpp"
+#include "pipeline/config/variables.hpp"
 
 namespace seam::host {
 
 /// Lays `over` on top of `base`. Variables in `use` and `like` are looked up in `environment`.
-void merge_tables(Table& base, Table over, const std::map<std::string, std::string>& environment);
+void merge_tables(Table& base, Table over, const Environment& environment);
 
 /// Reads the file and all files that it extends; nullopt if one of them cannot be read.
 std::optional<Table> read_with_bases(const std::filesystem::path& file,
-                                     const std::map<std::string, std::string>& environment,
-                                     Sources& sources, Findings& findings);
+                                     const Environment& environment, Sources& sources,
+                                     Findings& findings);
 
 /// Applies --set options, "stage.model.classes=50" each: later ones override earlier ones, and all
 /// of them are laid over the tree together. Returns their keys.
 std::vector<std::string> apply_overrides(Table& tree, const std::vector<std::string>& overrides,
-                                         const std::map<std::string, std::string>& environment,
-                                         Sources& sources, Findings& findings);
+                                         const Environment& environment, Sources& sources,
+                                         Findings& findings);
+
+/// Copies missing keys into every [stage.NAME] with `like`, each with its original place. Call it
+/// on the complete tree, after --set and variables. If this fails for a stage, the stage and those
+/// that are like it are marked as broken.
+void resolve_likes(Table& tree, Findings& findings);
 
 /// Replaces variables in all texts of the tree.
-void expand_tree(Table& tree, const std::map<std::string, std::string>& environment,
-                 const Sources& sources, Findings& findings);
+void expand_tree(Table& tree, const Environment& environment, const Sources& sources,
+                 Findings& findings);
 
 }  // namespace seam::host

@@ -1,25 +1,15 @@
-#include "pipeline/config/parameter_value.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "pipeline/config/values.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "pipeline/text/parse.hpp"
 
 namespace seam::host {
 namespace {
-
-/// A single value that is not a list.
-std::optional<Value> scalar(const Node& node) {
-  if (const auto* flag = std::get_if<bool>(&node.value)) return Value{*flag};
-  if (const auto* integer = std::get_if<std::int64_t>(&node.value)) return Value{*integer};
-  if (const auto* number = std::get_if<double>(&node.value)) return Value{*number};
-  if (const std::string* text = node.text()) return Value{*text};
-  return std::nullopt;
-}
 
 template <class T>
 std::optional<std::vector<T>> elements_of(const Array& array) {
@@ -128,6 +118,14 @@ bool is_broken(const Node& node) {
 }
 
 }  // namespace
+
+std::optional<Value> scalar(const Node& node) {
+  if (const auto* flag = std::get_if<bool>(&node.value)) return Value{*flag};
+  if (const auto* integer = std::get_if<std::int64_t>(&node.value)) return Value{*integer};
+  if (const auto* number = std::get_if<double>(&node.value)) return Value{*number};
+  if (const std::string* text = node.text()) return Value{*text};
+  return std::nullopt;
+}
 
 std::optional<Value> read_parameter_value(const Entry& key, const ParameterInfo& parameter,
                                           const std::string& owner, Findings& findings) {

@@ -2,37 +2,24 @@
 
 #include <algorithm>
 
-#include "pipeline/config/document.hpp"
-#include "pipeline/config/findings.hpp"
 #include "pipeline/config/merge.hpp"
-#include "pipeline/config/source.hpp"
+#include "pipeline/config/values.hpp"
 #include "pipeline/config/variants.hpp"
-#include "seam/declaration.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
 namespace {
 
-std::string text_of(const Node& node);
-
-std::string inline_text(const Table& table) {
-  std::string text;
-  for (const Entry& entry : table.entries) {
-    text += (text.empty() ? "" : ", ") + entry.key + " = " + text_of(entry.node);
-  }
-  return "{ " + text + " }";
-}
-
 std::string text_of(const Node& node) {
-  if (const auto* flag = std::get_if<bool>(&node.value)) return seam::to_text(Value{*flag});
-  if (const auto* integer = std::get_if<std::int64_t>(&node.value)) {
-    return seam::to_text(Value{*integer});
-  }
-  if (const auto* number = std::get_if<double>(&node.value)) return seam::to_text(Value{*number});
-  if (const std::string* text = node.text()) return seam::to_text(Value{*text});
+  if (const auto value = scalar(node)) return seam::to_text(*value);
   if (const auto* moment = std::get_if<Moment>(&node.value)) return moment->text;
-  if (const Table* table = node.table()) return inline_text(*table);
   std::string text;
+  if (const Table* table = node.table()) {
+    for (const Entry& entry : table->entries) {
+      text += (text.empty() ? "" : ", ") + entry.key + " = " + text_of(entry.node);
+    }
+    return "{ " + text + " }";
+  }
   for (const Node& element : *node.array()) text += (text.empty() ? "" : ", ") + text_of(element);
   return "[" + text + "]";
 }

@@ -28,8 +28,7 @@ std::string brought_by(const FlowNode& node) {
 Paths::Paths(const Table& tree, const std::vector<StageDraft>& stages, const Sources& sources,
              Findings& findings)
     : sources_(sources), findings_(findings), names_(names_of(stages)) {
-  const Entry* entry = tree.find("path");
-  const Table* table = entry != nullptr ? read_table(*entry, "[path]", findings) : nullptr;
+  const Table* table = read_table(tree, "path", findings);
   if (table == nullptr) return;
   for (const Entry& line : table->entries) {
     Path& path = paths_[line.key];

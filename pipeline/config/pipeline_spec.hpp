@@ -4,6 +4,7 @@
 ///     a.toml (+ extends, --set, ${VAR}) ──► PipelineSpec ──► checked ──► run
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -190,5 +191,15 @@ struct PipelineSpec {
   std::string
       resolved;  ///< the whole description as one TOML text without extends, variables, --set
 };
+
+/// The flows that run, each once.
+inline std::vector<const FlowSpec*> flows_that_run(const PipelineSpec& spec) {
+  const std::vector<std::string> scheduled = scheduled_flows(spec.schedule);
+  std::vector<const FlowSpec*> flows;
+  for (const FlowSpec& flow : spec.flows) {
+    if (std::ranges::find(scheduled, flow.name) != scheduled.end()) flows.push_back(&flow);
+  }
+  return flows;
+}
 
 }  // namespace seam::host

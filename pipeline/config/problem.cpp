@@ -66,6 +66,10 @@ Window window(const Problem& problem) {
 
 }  // namespace
 
+bool has_errors(const std::vector<Problem>& problems) {
+  return std::ranges::find(problems, Severity::error, &Problem::severity) != problems.end();
+}
+
 std::string to_text(const Problem& problem) {
   const Place& place = problem.place;
   std::string where = printable(place.file);

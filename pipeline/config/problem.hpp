@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "pipeline/config/pipeline_spec.hpp"
@@ -20,6 +21,13 @@ struct Problem {
   std::vector<std::string>
       notes;  ///< further sentences: chain of origins, both sides of a contract
 };
+
+/// Equal for two reports of the same thing.
+inline auto identity_of(const Problem& problem) {
+  const Place& place = problem.place;
+  return std::tuple(problem.code, problem.message, place.file, place.line, place.column);
+}
+bool has_errors(const std::vector<Problem>& problems);
 
 /// As compilers print it:
 ///     a.toml:7:1: error: 'clases' is not a parameter of model.sccapsnet [unknown-key]

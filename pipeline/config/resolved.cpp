@@ -1,10 +1,6 @@
-#include "pipeline/config/resolved.hpp"
-
 #include <fmt/format.h>
 
-#include <seam/declaration.hpp>
-
-#include "pipeline/config/category_outputs.hpp"
+#include "pipeline/config/fields.hpp"
 #include "pipeline/config/host_tables.hpp"
 
 namespace seam::host {

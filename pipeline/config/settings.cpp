@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 #include <system_error>
 
 #include "pipeline/config/host_tables.hpp"
@@ -32,80 +31,47 @@ std::vector<const Node*> elements_at(const Table& tree,
   return elements;
 }
 
-/// Checks that the flows, stages and metrics of a schedule exist.
-class ScheduleCheck {
- public:
-  ScheduleCheck(const KnownNames& known, Findings& findings) : known_(known), findings_(findings) {}
-
-  void check(const Table& table) const {
-    for (const char* key : {"before", "each_epoch", "after"}) {
-      if (const Entry* entry = table.find(key)) check_flows(entry->node);
-    }
-    check_metric_of(table, "stop_early", "metric");
-    check_metric_of(table, "keep", "best");
-    if (const Entry* entry = table.find("floors")) check_stages(entry->node);
-  }
-
- private:
-  /// Checks that a metric in an inner table belongs to a stage.
-  void check_metric_of(const Table& table, std::string_view key, std::string_view inner) const {
-    const Node* metric = table.at({key, inner});
-    if (metric != nullptr && metric->text() != nullptr && !metric->broken) check_metric(*metric);
-  }
-
-  /// A flow's name, a table with one, or a list of these. Other values have been reported.
-  void check_flows(const Node& node) const {
-    if (node.broken) return;
-    if (const Array* array = node.array()) {
-      for (const Node& element : *array) check_flows(element);
-    } else if (const Table* table = node.table()) {
-      if (const Entry* flow = table->find("flow")) check_flows(flow->node);
-    } else if (const std::string* flow = node.text()) {
-      check_flow(node.place, *flow);
+/// Checks that the flows, stages and metrics of [schedule] exist. Other values have been reported.
+void check_schedule(const Table& tree, const KnownNames& known, Findings& findings) {
+  for (const char* key : {"before", "each_epoch", "after"}) {
+    const Node* list = tree.at({"schedule", key});
+    if (list == nullptr || list->broken || known.flows.empty()) continue;
+    for (const Node* node : elements_at(tree, {"schedule", key})) {
+      const Entry* inner = node->table() != nullptr ? node->table()->find("flow") : nullptr;
+      const Node& flow = inner != nullptr ? inner->node : *node;
+      if (flow.text() == nullptr || flow.broken || contains(known.flows, *flow.text())) continue;
+      findings.error("unknown-flow", flow.place, fmt::format("there is no flow '{}'", *flow.text()),
+                     {did_you_mean(*flow.text(), known.flows),
+                      "flows of this file: " + enumerated(known.flows)});
     }
   }
-
-  void check_flow(const Place& place, const std::string& flow) const {
-    // If there are no flows at all, that has been reported.
-    if (known_.flows.empty() || contains(known_.flows, flow)) return;
-    findings_.error(
-        "unknown-flow", place, fmt::format("there is no flow '{}'", flow),
-        {did_you_mean(flow, known_.flows), "flows of this file: " + enumerated(known_.flows)});
+  for (const Node* stage : elements_at(tree, {"schedule", "floors"})) {
+    if (stage->text() == nullptr || stage->broken || contains(known.stages, *stage->text())) {
+      continue;
+    }
+    findings.error("unknown-stage", stage->place,
+                   fmt::format("there is no stage '{}'", *stage->text()),
+                   {did_you_mean(*stage->text(), known.stages)});
   }
-
-  /// A stage's name, or a list of these.
-  void check_stages(const Node& node) const {
-    if (const Array* array = node.array()) {
-      for (const Node& element : *array) check_stages(element);
-    } else if (const std::string* stage = node.text(); stage != nullptr && !node.broken) {
-      if (contains(known_.stages, *stage)) return;
-      findings_.error("unknown-stage", node.place, fmt::format("there is no stage '{}'", *stage),
-                      {did_you_mean(*stage, known_.stages)});
+  for (const auto& [key, inner] : {std::pair("stop_early", "metric"), {"keep", "best"}}) {
+    const Node* metric = tree.at({"schedule", key, inner});
+    if (metric == nullptr || metric->text() == nullptr || metric->broken) continue;
+    const std::string& text = *metric->text();
+    const std::string stage = text.substr(0, text.find('.'));
+    if (stage.empty() || stage.size() + 1 >= text.size()) {
+      findings.error("metric", metric->place,
+                     fmt::format("'{}' is not a metric; a metric is written STAGE.METRIC, such as "
+                                 "\"recall.r@1\"",
+                                 text));
+    } else if (!contains(known.stages, stage)) {
+      findings.error("metric", metric->place,
+                     fmt::format("the metric '{}' belongs to a stage '{}', which is not in this "
+                                 "file",
+                                 text, stage),
+                     {did_you_mean(stage, known.stages)});
     }
   }
-
-  void check_metric(const Node& metric) const {
-    const std::string& text = *metric.text();
-    const std::size_t dot = text.find('.');
-    if (dot == std::string::npos || dot == 0 || dot + 1 == text.size()) {
-      findings_.error("metric", metric.place,
-                      fmt::format("'{}' is not a metric; a metric is written STAGE.METRIC, such as "
-                                  "\"recall.r@1\"",
-                                  text));
-      return;
-    }
-    const std::string stage = text.substr(0, dot);
-    if (contains(known_.stages, stage)) return;
-    findings_.error("metric", metric.place,
-                    fmt::format("the metric '{}' belongs to a stage '{}', which is not in this "
-                                "file",
-                                text, stage),
-                    {did_you_mean(stage, known_.stages)});
-  }
-
-  const KnownNames& known_;
-  Findings& findings_;
-};
+}
 
 }  // namespace
 
@@ -131,18 +97,17 @@ void check_top_level(Table& tree, Findings& findings) {
   std::vector<std::string> accepted = known;
   accepted.insert(accepted.end(), {"extends", "variant", "variants"});
   for (Entry& entry : tree.entries) {
-    if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
+    if (contains(known, entry.key)) continue;
     const bool table = entry.node.table() != nullptr;
     findings.error(
         "unknown-key", entry.key_place,
         fmt::format("'{}' is not a {} of a pipeline file", entry.key, table ? "table" : "key"),
         {did_you_mean(entry.key, accepted),
-         table
-             ? "it takes: [pipeline], [limits], [stage.NAME], [path], [flow], [schedule], [sweep], "
-               "[variant.NAME], [variants]"
-             : "only 'extends' goes at the top level; everything else belongs in a table: "
-               "[pipeline], [limits], [stage.NAME], [path], [flow], [schedule], [sweep], "
-               "[variant.NAME], [variants]"});
+         std::string(table ? "it takes: "
+                           : "only 'extends' goes at the top level; everything else belongs in a "
+                             "table: ") +
+             "[pipeline], [limits], [stage.NAME], [path], [flow], [schedule], [sweep], "
+             "[variant.NAME], [variants]"});
     const std::vector<std::string> nearest = nearest_names(entry.key, known, 1);
     if (table && !nearest.empty() && tree.find(nearest.front()) == nullptr) {
       entry.key = nearest.front();
@@ -162,8 +127,7 @@ bool is_device(std::string_view text) {
 
 void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings) {
   spec.name = as_utf8(fs::path(spec.file).stem().string());
-  const Entry* pipeline = tree.find("pipeline");
-  if (const Table* table = pipeline ? read_table(*pipeline, "[pipeline]", findings) : nullptr) {
+  if (const Table* table = read_table(tree, "pipeline", findings)) {
     read_keys(pipeline_table(spec), *table, findings);
     if (spec.name.empty()) {
       findings.error("range", table->find("name")->node.place, "the name is empty");
@@ -188,8 +152,7 @@ void read_settings(const Table& tree, PipelineSpec& spec, Findings& findings) {
     spec.plugin_paths.clear();
     for (const Node* node : plugin_nodes(tree)) spec.plugin_paths.push_back(plugin_path(*node));
   }
-  const Entry* limits = tree.find("limits");
-  if (const Table* table = limits ? read_table(*limits, "[limits]", findings) : nullptr) {
+  if (const Table* table = read_table(tree, "limits", findings)) {
     read_keys(limits_table(spec.limits), *table, findings);
   }
 }
@@ -218,11 +181,10 @@ ScheduleSpec read_schedule(const Table& tree, const std::string& own, const Know
                            Findings& findings) {
   ScheduleSpec schedule;
   const std::size_t errors_before = findings.errors();
-  const Entry* entry = tree.find("schedule");
-  const Table* table = entry != nullptr ? read_table(*entry, "[schedule]", findings) : nullptr;
+  const Table* table = read_table(tree, "schedule", findings);
   if (table != nullptr) {
     read_keys(schedule_table(schedule), *table, findings);
-    ScheduleCheck(known, findings).check(*table);
+    check_schedule(tree, known, findings);
   }
   if (table == nullptr || table->find("each_epoch") == nullptr) {
     for (const std::string& flow : known.flows) {
@@ -232,14 +194,12 @@ ScheduleSpec read_schedule(const Table& tree, const std::string& own, const Know
     }
   }
   if (findings.errors() > errors_before) return schedule;  // a misspelt flow is not an unused one
-  std::set<std::string> scheduled(schedule.before.begin(), schedule.before.end());
-  scheduled.insert(schedule.after.begin(), schedule.after.end());
-  for (const ScheduledFlow& flow : schedule.each_epoch) scheduled.insert(flow.flow);
+  const std::vector<std::string> scheduled = scheduled_flows(schedule);
   const Entry* flows = tree.find("flow");
   if (flows == nullptr || flows->node.table() == nullptr) return schedule;
   for (const Entry& flow : flows->node.table()->entries) {
     const bool is_own = flow.key_place.file == own || flow.key_place.file == "--set";
-    if (scheduled.contains(flow.key) || !is_own || own.empty()) continue;
+    if (contains(scheduled, flow.key) || !is_own || own.empty()) continue;
     findings.warning("flow-unscheduled", flow.key_place,
                      fmt::format("flow '{}' is not in the [schedule] and never runs", flow.key));
   }

@@ -30,15 +30,13 @@ const SourceText& Sources::add_lines(std::string name, const std::vector<std::st
 }
 
 const SourceText* Sources::find(std::string_view name) const {
-  const auto found = std::find_if(sources_.begin(), sources_.end(),
-                                  [&](const SourceText& source) { return source.name == name; });
+  const auto found = std::ranges::find(sources_, name, &SourceText::name);
   return found == sources_.end() ? nullptr : &*found;
 }
 
 std::size_t Sources::position(std::string_view name) const {
-  const auto found = std::find_if(sources_.begin(), sources_.end(),
-                                  [&](const SourceText& source) { return source.name == name; });
-  return static_cast<std::size_t>(found - sources_.begin());
+  return static_cast<std::size_t>(std::ranges::find(sources_, name, &SourceText::name) -
+                                  sources_.begin());
 }
 
 }  // namespace seam::host

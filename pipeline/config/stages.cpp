@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <seam/error.hpp>
 #include <set>
 #include <utility>
 
 #include "pipeline/config/flow_text.hpp"
 #include "pipeline/config/host_tables.hpp"
-#include "pipeline/config/parameter_value.hpp"
 #include "pipeline/config/values.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "pipeline/text/parse.hpp"
@@ -177,26 +177,22 @@ class StageReader {
   void check_on_error(const Entry& entry, const StageDraft& draft) {
     if (draft.runner == nullptr) return;
     const StageKind kind = draft.runner->kind();
-    Findings& findings = findings_of(entry);
+    const bool retries = draft.spec.on_error == OnError::retry;
+    std::string why;
     if (kind == StageKind::source) {
-      findings.error("on-error", entry.node.place,
-                     fmt::format("{} is a source and receives no packets to skip or retry; an "
-                                 "error in it ends the run",
-                                 described(draft)),
-                     {"remove 'on_error'"});
-    } else if (kind == StageKind::collector && draft.spec.on_error == OnError::retry) {
-      findings.error("on-error", entry.node.place,
-                     fmt::format("{} is a collector, which may have consumed part of a packet "
-                                 "when it fails, so it cannot be retried",
-                                 described(draft)),
-                     {"'on_error' must be \"fail\" or \"skip\" here"});
-    } else if (draft.runner->description().trains && draft.spec.on_error == OnError::retry) {
-      findings.error("on-error", entry.node.place,
-                     fmt::format("{} trains, and a loss allows only one backward pass, so it "
-                                 "cannot be retried",
-                                 described(draft)),
-                     {"'on_error' must be \"fail\" or \"skip\" here"});
+      why = "is a source and receives no packets to skip or retry; an error in it ends the run";
+    } else if (kind == StageKind::collector && retries) {
+      why =
+          "is a collector, which may have consumed part of a packet when it fails, so it cannot "
+          "be retried";
+    } else if (draft.runner->description().trains && retries) {
+      why = "trains, and a loss allows only one backward pass, so it cannot be retried";
     }
+    if (why.empty()) return;
+    findings_of(entry).error(
+        "on-error", entry.node.place, described(draft) + " " + why,
+        {kind == StageKind::source ? "remove 'on_error'"
+                                   : "'on_error' must be \"fail\" or \"skip\" here"});
   }
 
   void read_concurrency(const Table& table, StageDraft& draft) {
@@ -352,8 +348,7 @@ class StageReader {
 std::vector<StageDraft> read_stages(const Table& tree, Registry& registry,
                                     DescriptionCache* descriptions, Findings& findings) {
   std::vector<StageDraft> stages;
-  const Entry* entry = tree.find("stage");
-  const Table* table = entry != nullptr ? read_table(*entry, "[stage]", findings) : nullptr;
+  const Table* table = read_table(tree, "stage", findings);
   if (table == nullptr) return stages;
   std::vector<std::string> defined;
   for (const Entry& stage : table->entries) {
@@ -406,19 +401,10 @@ std::string described(const StageDraft& stage) {
 }
 
 std::string kind_text(StageKind kind) {
-  switch (kind) {
-    case StageKind::source:
-      return "a source";
-    case StageKind::transform:
-      return "a transform";
-    case StageKind::parallel_transform:
-      return "a parallel transform";
-    case StageKind::collector:
-      return "a collector";
-    case StageKind::sink:
-      return "a sink";
-  }
-  return "a stage";
+  // In the order of the enumeration.
+  static constexpr std::array texts{"a source", "a transform", "a parallel transform",
+                                    "a collector", "a sink"};
+  return texts.at(static_cast<std::size_t>(kind));
 }
 
 }  // namespace seam::host

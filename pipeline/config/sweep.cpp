@@ -41,8 +41,7 @@ HostTable sweep_table(SweepSpec& sweep) {
 
 SweepSpec read_sweep(const Table& tree, const VariantNames& variants, Findings& findings) {
   SweepSpec sweep;
-  const Entry* entry = tree.find("sweep");
-  const Table* table = entry != nullptr ? read_table(*entry, "[sweep]", findings) : nullptr;
+  const Table* table = read_table(tree, "sweep", findings);
   if (table == nullptr) return sweep;
   const std::size_t errors_before = findings.errors();
   read_keys(sweep_table(sweep), *table, findings);
@@ -52,7 +51,7 @@ SweepSpec read_sweep(const Table& tree, const VariantNames& variants, Findings& 
 }
 
 LoadedSweep load_sweep(const std::filesystem::path& file, const std::vector<std::string>& overrides,
-                       const std::map<std::string, std::string>& environment) {
+                       const Environment& environment) {
   Sources sources;
   Findings findings(sources);
   LoadedSweep loaded;

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "pipeline/config/findings.hpp"
 #include "pipeline/config/host_keys.hpp"
 #include "pipeline/config/problem.hpp"
+#include "pipeline/config/variables.hpp"
 #include "pipeline/config/variants.hpp"
 
 namespace seam::host {
@@ -39,6 +39,6 @@ struct LoadedSweep {
 };
 /// The table and the variants of a file and those it extends, with --set laid over.
 LoadedSweep load_sweep(const std::filesystem::path& file, const std::vector<std::string>& overrides,
-                       const std::map<std::string, std::string>& environment);
+                       const Environment& environment);
 
 }  // namespace seam::host

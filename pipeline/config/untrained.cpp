@@ -21,16 +21,6 @@ const Description& description_at(const CheckedPipeline& pipeline, const FlowSpe
   return pipeline.stages.at(flow.nodes[node].stage)->description();
 }
 
-/// The flows that run, each once.
-std::vector<const FlowSpec*> flows_that_run(const PipelineSpec& spec) {
-  const std::vector<std::string> scheduled = scheduled_flows(spec.schedule);
-  std::vector<const FlowSpec*> flows;
-  for (const FlowSpec& flow : spec.flows) {
-    if (std::ranges::find(scheduled, flow.name) != scheduled.end()) flows.push_back(&flow);
-  }
-  return flows;
-}
-
 /// The nearest stage before a node that provides the field.
 std::optional<std::size_t> provider(const CheckedPipeline& pipeline, const FlowSpec& flow,
                                     std::size_t node, std::string_view field) {
@@ -68,17 +58,16 @@ enum class Training { none, of_other_fields, of_scores };
 Training training_of(const CheckedPipeline& pipeline, const std::string& model,
                      std::string_view scores) {
   Training found = Training::none;
-  for (const FlowSpec* flow_that_runs : flows_that_run(pipeline.spec)) {
-    const FlowSpec& flow = *flow_that_runs;
-    if (!trains(pipeline, flow)) continue;
-    for (std::size_t at = 0; at < flow.nodes.size(); ++at) {
-      if (flow.nodes[at].stage == model) found = std::max(found, Training::of_other_fields);
-      if (!is_loss_of(description_at(pipeline, flow, at), scores) ||
-          is_off(pipeline, flow.nodes[at].stage)) {
+  for (const FlowSpec* flow : flows_that_run(pipeline.spec)) {
+    if (!trains(pipeline, *flow)) continue;
+    for (std::size_t at = 0; at < flow->nodes.size(); ++at) {
+      const std::string& stage = flow->nodes[at].stage;
+      if (stage == model) found = std::max(found, Training::of_other_fields);
+      if (!is_loss_of(description_at(pipeline, *flow, at), scores) || is_off(pipeline, stage)) {
         continue;
       }
-      const auto from = provider(pipeline, flow, at, scores);
-      if (from && flow.nodes[*from].stage == model) return Training::of_scores;
+      const auto from = provider(pipeline, *flow, at, scores);
+      if (from && flow->nodes[*from].stage == model) return Training::of_scores;
     }
   }
   return found;

@@ -145,4 +145,9 @@ const Table* read_table(const Entry& entry, const std::string& where, Findings& 
   return table;
 }
 
+const Table* read_table(const Table& tree, const std::string& key, Findings& findings) {
+  const Entry* entry = tree.find(key);
+  return entry != nullptr ? read_table(*entry, "[" + key + "]", findings) : nullptr;
+}
+
 }  // namespace seam::host

@@ -1,8 +1,10 @@
-/// Reads single values of Seam's own tables, with uniform messages.
+/// Reads single values of a file, with uniform messages: those of Seam's own tables and of declared
+/// parameters.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <seam/declaration.hpp>
 #include <string>
 #include <vector>
 
@@ -28,5 +30,16 @@ std::optional<std::int64_t> read_bytes(const Entry& entry, const std::string& wh
                                        Findings& findings);
 /// The table of an entry, or null after a report.
 const Table* read_table(const Entry& entry, const std::string& where, Findings& findings);
+/// The table [key]; null if there is none, or after a report.
+const Table* read_table(const Table& tree, const std::string& key, Findings& findings);
+
+/// A single value that is not a list, a table or a date.
+std::optional<Value> scalar(const Node& node);
+/// The value of a parameter of a stage or of the host. `owner`: "image.resize", "[limits]", ...
+std::optional<Value> read_parameter_value(const Entry& key, const ParameterInfo& parameter,
+                                          const std::string& owner, Findings& findings);
+
+/// Whether a parameter of this kind takes several values.
+bool is_list(ValueKind kind);
 
 }  // namespace seam::host

@@ -30,8 +30,7 @@ std::size_t closing_brace(std::string_view text, std::size_t from) {
 
 class Expander {
  public:
-  explicit Expander(const std::map<std::string, std::string>& environment)
-      : environment_(environment) {}
+  explicit Expander(const Environment& environment) : environment_(environment) {}
 
   Expansion take() { return std::move(result_); }
 
@@ -94,14 +93,13 @@ class Expander {
     return close;
   }
 
-  const std::map<std::string, std::string>& environment_;
+  const Environment& environment_;
   Expansion result_;
 };
 
 }  // namespace
 
-Expansion expand_variables(std::string_view text,
-                           const std::map<std::string, std::string>& environment) {
+Expansion expand_variables(std::string_view text, const Environment& environment) {
   Expander expander(environment);
   expander.expand(text, 0, 0);
   return expander.take();

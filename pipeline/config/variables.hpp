@@ -10,6 +10,8 @@
 
 namespace seam::host {
 
+using Environment = std::map<std::string, std::string>;
+
 /// An error at some characters of a text.
 struct TextFault {
   std::size_t offset = 0;
@@ -29,7 +31,6 @@ struct Expansion {
 
 /// Replaces variables by their values; a default replaces one that is not set or empty, and may
 /// itself contain variables. Other dollar signs are unchanged.
-Expansion expand_variables(std::string_view text,
-                           const std::map<std::string, std::string>& environment);
+Expansion expand_variables(std::string_view text, const Environment& environment);
 
 }  // namespace seam::host

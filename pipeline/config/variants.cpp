@@ -144,8 +144,7 @@ bool Variants::is_marked(const Node& node) const {
 }
 
 void Variants::lay_over(Table& tree, const std::vector<std::string>& chosen,
-                        const std::map<std::string, std::string>& environment, Sources& sources,
-                        Findings& findings) {
+                        const Environment& environment, Sources& sources, Findings& findings) {
   if (chosen.empty()) return;
   const SourceText& source = sources.add_lines("--variant", chosen);
   std::map<std::string, std::string> of_group;
@@ -220,11 +219,10 @@ std::vector<std::string> Variants::decided(const Table& tree) const {
 ChosenSpec Variants::chosen(const Table& tree, const std::vector<std::string>& set,
                             Findings& findings) const {
   ChosenSpec spec;
-  const Entry* entry = tree.find("chosen");
-  if (const Table* table = entry ? read_table(*entry, "[chosen]", findings) : nullptr) {
+  if (const Table* table = read_table(tree, "chosen", findings)) {
     read_keys(chosen_table(spec), *table, findings);
   }
-  if (entry == nullptr && names_.variants.empty() && set.empty()) return spec;
+  if (tree.find("chosen") == nullptr && names_.variants.empty() && set.empty()) return spec;
   const auto add = [](std::vector<std::string>& to, const std::vector<std::string>& more) {
     for (const std::string& one : more) {
       if (std::ranges::find(to, one) == to.end()) to.push_back(one);

@@ -6,7 +6,6 @@
 ///     loss = ["arcface", "triplet"]     a group: one of its variants is chosen at a time
 #pragma once
 
-#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include "pipeline/config/document.hpp"
 #include "pipeline/config/findings.hpp"
 #include "pipeline/config/pipeline_spec.hpp"
+#include "pipeline/config/variables.hpp"
 
 namespace seam::host {
 
@@ -48,9 +48,8 @@ class Variants {
   [[nodiscard]] const VariantNames& names() const { return names_; }
   /// Lays the chosen variants over the tree, in this order. Reports unknown ones, and two of the
   /// same group.
-  void lay_over(Table& tree, const std::vector<std::string>& chosen,
-                const std::map<std::string, std::string>& environment, Sources& sources,
-                Findings& findings);
+  void lay_over(Table& tree, const std::vector<std::string>& chosen, const Environment& environment,
+                Sources& sources, Findings& findings);
   /// The [chosen] of the pipeline: that of the tree, which a run's resolved.toml has, with these
   /// variants and the keys of --set. Call it after `like` is resolved.
   [[nodiscard]] ChosenSpec chosen(const Table& tree, const std::vector<std::string>& set,

@@ -41,8 +41,6 @@ class ChildProcesses {
   ~ChildProcesses();
   ChildProcesses(const ChildProcesses&) = delete;
   ChildProcesses& operator=(const ChildProcesses&) = delete;
-  ChildProcesses(ChildProcesses&&) = delete;
-  ChildProcesses& operator=(ChildProcesses&&) = delete;
 
   /// Throws seam::Error (data) if it cannot be started.
   void start(int id, const ChildCommand& command);

@@ -3,19 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <functional>
 #include <iterator>
 #include <limits>
-#include <map>
-#include <set>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "pipeline/config/variants.hpp"
-#include "pipeline/experiments/comparison_data.hpp"
-#include "pipeline/experiments/metric_choice.hpp"
 #include "pipeline/experiments/outcomes.hpp"
-#include "pipeline/experiments/paired.hpp"
 #include "pipeline/experiments/sweep_plan.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "seam/error.hpp"
@@ -27,6 +25,72 @@ namespace {
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(message, Fault::configuration);
 }
+
+/// Determines the metric, the flow and the better direction: as the user chose, or as the runs
+/// recorded them.
+class MetricChoice {
+ public:
+  MetricChoice(const ComparisonChoice& choice, Comparison& comparison)
+      : choice_(choice), comparison_(comparison) {
+    std::tie(comparison.flow, comparison.metric) = flow_and_metric(choice.metric);
+    comparison.which = choice.which;
+  }
+
+  /// Throws seam::Error (configuration) if two runs contradict each other.
+  void add(const RunFolder& run, const std::vector<Score>& headlines) {
+    any_run_ = run.path;
+    if (headlines.empty()) return;
+    if (choice_.metric.empty()) {
+      const std::string& first = headlines.front().metric;
+      if (!comparison_.metric.empty() && comparison_.metric != first) {
+        refuse(fmt::format(
+            "the first metric of {} is '{}', that of {} is '{}'; choose one with --metric",
+            first_name_, comparison_.metric, run.name, first));
+      }
+      comparison_.metric = first;
+      first_name_ = first_name_.empty() ? run.name : first_name_;
+    }
+    const auto own = std::ranges::find(headlines, comparison_.metric, &Score::metric);
+    if (own == headlines.end()) return;
+    if (comparison_.flow.empty()) comparison_.flow = own->flow;
+    if (direction_ && *direction_ != own->better && !choice_.better) {
+      refuse(fmt::format(
+          "the runs disagree on whether a higher or a lower '{}' is better; set --better",
+          comparison_.metric));
+    }
+    direction_ = own->better;
+  }
+
+  /// Throws seam::Error (configuration) if the metric or its better direction is ambiguous.
+  void settle() const {
+    if (comparison_.metric.empty()) {
+      refuse(
+          "no run has a score.json, so there is no default metric; choose one with --metric "
+          "STAGE.METRIC" +
+          known_metrics());
+    }
+    if (!direction_ && !choice_.better) {
+      refuse(
+          fmt::format("no run records whether a higher or a lower '{}' is better; set --better "
+                      "higher or --better lower",
+                      comparison_.metric));
+    }
+    comparison_.better = choice_.better ? *choice_.better : *direction_;
+  }
+
+ private:
+  [[nodiscard]] std::string known_metrics() const {
+    if (any_run_.empty()) return {};
+    const std::vector<std::string> names = metric_names(any_run_);
+    return names.empty() ? std::string() : "; there are " + enumerated(names);
+  }
+
+  const ComparisonChoice& choice_;
+  Comparison& comparison_;
+  std::optional<Better> direction_;
+  std::string first_name_;
+  std::filesystem::path any_run_;
+};
 
 /// Equal if no key has two different values.
 bool agree(const Parameters& a, const Parameters& b) {
@@ -288,11 +352,14 @@ std::string why_not_ranked(const RunFolder& run) {
   return text;
 }
 
-/// Whether the weights were selected on the data of this value, which all metrics of a flow share.
-bool is_biased(const std::vector<Score>& scores, const MetricValue& value) {
-  return std::ranges::any_of(scores, [&](const Score& score) {
+/// Notes whether the weights were selected on the data of this value, which all metrics of a flow
+/// share.
+void note_bias(const RunFolder& run, const std::vector<Score>& scores, const MetricValue& value,
+               std::vector<std::string>& biased) {
+  const bool is_biased = std::ranges::any_of(scores, [&](const Score& score) {
     return score.flow == value.flow && score.selected_on == SelectedOn::test;
   });
+  if (is_biased && std::ranges::find(biased, run.name) == biased.end()) biased.push_back(run.name);
 }
 
 /// The values next to the score in score.json.
@@ -330,9 +397,7 @@ constexpr const char* cut_metrics =
 bool add_further(const RunFolder& run, const std::vector<Score>& headlines, Comparison& comparison,
                  const MetricValue& value, ScoredRun& scored) {
   for (const std::string& name : comparison.further) {
-    const std::size_t colon = name.find(':');
-    const std::string metric = colon == std::string::npos ? name : name.substr(colon + 1);
-    std::string flow = colon == std::string::npos ? std::string() : name.substr(0, colon);
+    auto [flow, metric] = flow_and_metric(name);
     const auto headline = std::ranges::find(headlines, metric, &Score::metric);
     if (flow.empty() && headline != headlines.end()) flow = headline->flow;
     std::vector<MetricValue> values = read_metric(run.path, metric);
@@ -361,10 +426,7 @@ bool add_further(const RunFolder& run, const std::vector<Score>& headlines, Comp
     if (const std::string key = run.roles.protocol_of(stage, run.parameters); !key.empty()) {
       scored.data[key] = text_parameter(run.parameters, key);
     }
-    if (is_biased(headlines, *own) &&
-        std::ranges::find(comparison.biased, run.name) == comparison.biased.end()) {
-      comparison.biased.push_back(run.name);
-    }
+    note_bias(run, headlines, *own, comparison.biased);
   }
   return true;
 }
@@ -457,10 +519,7 @@ Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoic
     if (!run.weights.empty()) own.data["weights"] = run.weights;
     own.outcomes = outcome_file(run.path, value.flow, stage);
     own.beside = beside_of(headlines, comparison.metric, value);
-    if (is_biased(headlines, value) &&
-        std::ranges::find(comparison.biased, run.name) == comparison.biased.end()) {
-      comparison.biased.push_back(run.name);
-    }
+    note_bias(run, headlines, value, comparison.biased);
     own.data["protocol"] =
         text_parameter(run.parameters, run.roles.protocol_of(stage, run.parameters));
     scored.push_back(std::move(own));
@@ -475,6 +534,29 @@ Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoic
     for (Ranking& ranking : comparison.rankings) pair_observations(ranking, comparison.metric);
   }
   return comparison;
+}
+
+double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::optional<double> deviation_of(std::span<const double> values) {
+  if (values.size() < 2) return std::nullopt;
+  const double mean = mean_of(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+std::optional<Bounds> interval_of_mean(std::span<const double> values, double level) {
+  const std::optional<double> deviation = deviation_of(values);
+  if (!deviation) return std::nullopt;
+  const auto count = static_cast<double>(values.size());
+  const boost::math::students_t distribution(count - 1);
+  const double t = boost::math::quantile(boost::math::complement(distribution, (1 - level) / 2));
+  const double half = t * *deviation / std::sqrt(count);
+  const double mean = mean_of(values);
+  return Bounds{mean - half, mean + half};
 }
 
 }  // namespace seam::host

@@ -1,12 +1,9 @@
-#include "pipeline/experiments/comparison_data.hpp"
+#include "pipeline/experiments/comparison.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
-#include <map>
-#include <set>
-#include <vector>
 
 #include "pipeline/config/flow_text.hpp"
 

@@ -1,15 +1,12 @@
-#include "pipeline/experiments/comparison_paper.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <optional>
 #include <string_view>
-#include <vector>
 
 #include "pipeline/experiments/comparison_text.hpp"
+#include "pipeline/experiments/run_list.hpp"
 
 namespace seam::host {
 namespace {
@@ -22,6 +19,8 @@ struct Notation {
   std::function<std::string(const std::string&)> formula;
   std::string_view plus_minus;
   std::string_view comment;  ///< before a line of text
+  /// Writes rows, the first of which is the head; `alignment` has 'l' or 'r' for each column.
+  std::function<std::string(const std::vector<Row>& rows, const std::string& alignment)> table;
 };
 
 /// Enough decimals for two digits of the error; four without an error.
@@ -75,20 +74,6 @@ std::vector<Row> rows_of(const Ranking& ranking, const Comparison& comparison,
   return rows;
 }
 
-/// Parameters to the left, runs and means to the right, differences to the left.
-bool is_number(std::size_t column, std::size_t columns, const Comparison& comparison) {
-  return column + 3 + comparison.further.size() >= columns && column + 1 < columns;
-}
-
-std::string joined(const Row& row, std::string_view between) {
-  std::string text;
-  for (const std::string& cell : row) {
-    if (&cell != row.data()) text += between;
-    text += cell;
-  }
-  return text;
-}
-
 /// The data and protocol that distinguish the rankings.
 std::string data_text(const Comparison& comparison, const Ranking& ranking,
                       const Notation& notation) {
@@ -140,49 +125,51 @@ std::string latex_escaped(const std::string& text) {
   return escaped;
 }
 
-}  // namespace
+std::string markdown_table(const std::vector<Row>& rows, const std::string& alignment) {
+  std::string text;
+  for (const Row& row : rows) {
+    text += fmt::format("| {} |\n", fmt::join(row, " | "));
+    if (&row != rows.data()) continue;
+    text += "|";
+    for (const char side : alignment) text += side == 'r' ? "---:|" : "---|";
+    text += "\n";
+  }
+  return text;
+}
 
-std::string to_markdown(const Comparison& comparison) {
-  const auto as_it_is = [](const std::string& text) { return text; };
-  const Notation notation{markdown_escaped, as_it_is, "±", ""};
+std::string latex_table(const std::vector<Row>& rows, const std::string& alignment) {
+  std::string text = fmt::format("\\begin{{tabular}}{{{}}}\n\\toprule\n", alignment);
+  for (const Row& row : rows) {
+    text += fmt::format("{} \\\\\n", fmt::join(row, " & "));
+    if (&row == rows.data()) text += "\\midrule\n";
+  }
+  return text + "\\bottomrule\n\\end{tabular}\n";
+}
+
+std::string text_of(const Comparison& comparison, const Notation& notation) {
   std::string text;
   for (const Ranking& ranking : comparison.rankings) {
     const std::vector<Row> rows = rows_of(ranking, comparison, notation);
     if (!text.empty()) text += "\n";
     text += data_text(comparison, ranking, notation);
-    for (const Row& row : rows) {
-      text += "| " + joined(row, " | ") + " |\n";
-      if (&row != rows.data()) continue;
-      text += "|";
-      for (std::size_t at = 0; at < row.size(); ++at) {
-        text += is_number(at, row.size(), comparison) ? "---:|" : "---|";
-      }
-      text += "\n";
-    }
+    // Parameters to the left, runs and means to the right, differences to the left.
+    const std::size_t numbers = 2 + comparison.further.size();
+    const std::size_t parameters = rows[0].size() - numbers - 1;
+    text += notation.table(rows, std::string(parameters, 'l') + std::string(numbers, 'r') + "l");
   }
   return text + warnings_text(comparison, notation);
 }
 
+}  // namespace
+
+std::string to_markdown(const Comparison& comparison) {
+  const auto as_it_is = [](const std::string& text) { return text; };
+  return text_of(comparison, {markdown_escaped, as_it_is, "±", "", markdown_table});
+}
+
 std::string to_latex(const Comparison& comparison) {
   const auto formula = [](const std::string& text) { return "$" + text + "$"; };
-  const Notation notation{latex_escaped, formula, "\\pm", "% "};
-  std::string text;
-  for (const Ranking& ranking : comparison.rankings) {
-    const std::vector<Row> rows = rows_of(ranking, comparison, notation);
-    if (!text.empty()) text += "\n";
-    text += data_text(comparison, ranking, notation);
-    text += "\\begin{tabular}{";
-    for (std::size_t at = 0; at < rows[0].size(); ++at) {
-      text += is_number(at, rows[0].size(), comparison) ? 'r' : 'l';
-    }
-    text += "}\n\\toprule\n";
-    for (const Row& row : rows) {
-      text += joined(row, " & ") + " \\\\\n";
-      if (&row == rows.data()) text += "\\midrule\n";
-    }
-    text += "\\bottomrule\n\\end{tabular}\n";
-  }
-  return text + warnings_text(comparison, notation);
+  return text_of(comparison, {latex_escaped, formula, "\\pm", "% ", latex_table});
 }
 
 }  // namespace seam::host

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
-#include <set>
+#include <iterator>
 
+#include "pipeline/experiments/run_list.hpp"
 #include "pipeline/text/count.hpp"
 #include "pipeline/text/json.hpp"
 #include "pipeline/text/nearest.hpp"
@@ -32,15 +32,6 @@ std::string measured(double value) {
 
 std::string signed_text(double value) {
   return (value < 0 ? "" : "+") + measured(value);
-}
-
-std::vector<TableColumn> score_columns(const std::vector<std::string>& further) {
-  std::vector<TableColumn> columns{
-      {"runs", Align::right, Room::fixed},        {"mean", Align::right, Room::fixed},
-      {"deviation", Align::right, Room::fixed},   {"std. error", Align::right, Room::fixed},
-      {"to the best", Align::right, Room::fixed}, {"95 % interval", Align::left, Room::fixed}};
-  for (const std::string& metric : further) columns.push_back({metric, Align::left, Room::fixed});
-  return columns;
 }
 
 /// `best_size`: runs of the best group.
@@ -71,24 +62,42 @@ std::vector<std::string> score_cells(const Group& group, bool best, std::size_t 
   return cells;
 }
 
+/// A row for each group: what tells it apart, in columns with these titles, and its scores.
+struct ScoreTable {
+  std::vector<TableColumn> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+ScoreTable score_table(const Ranking& ranking, const std::vector<std::string>& titles,
+                       const std::function<std::vector<std::string>(std::size_t)>& first_cells,
+                       const std::vector<std::string>& further) {
+  ScoreTable table;
+  for (const std::string& title : titles) table.columns.push_back({title});
+  for (const char* title : {"runs", "mean", "deviation", "std. error", "to the best"}) {
+    table.columns.push_back({title, Align::right});
+  }
+  table.columns.push_back({"95 % interval"});
+  for (const std::string& metric : further) table.columns.push_back({metric});
+  for (std::size_t at = 0; at < ranking.groups.size(); ++at) {
+    const Group& group = ranking.groups[at];
+    const bool best = at == 0 && ranking.groups.size() > 1 && !std::isnan(group.mean);
+    std::vector<std::string>& row = table.rows.emplace_back(first_cells(at));
+    std::ranges::move(score_cells(group, best, ranking.groups.front().members.size()),
+                      std::back_inserter(row));
+  }
+  return table;
+}
+
 /// Groups as rows, their parameters as columns.
 std::string wide_table(const Ranking& ranking, const std::vector<std::string>& further,
                        std::optional<std::size_t> width, bool& fits) {
-  std::vector<TableColumn> columns;
-  for (const std::string& title : titles_of(ranking.groups.front().parameters)) {
-    columns.push_back({title, Align::left, Room::fixed});
-  }
-  const std::vector<TableColumn> scores = score_columns(further);
-  columns.insert(columns.end(), scores.begin(), scores.end());
-  std::vector<std::vector<std::string>> rows;
-  for (std::size_t at = 0; at < ranking.groups.size(); ++at) {
-    const Group& group = ranking.groups[at];
-    std::vector<std::string>& row = rows.emplace_back();
-    for (const auto& [key, value] : group.parameters) row.push_back(value);
-    const bool best = at == 0 && ranking.groups.size() > 1 && !std::isnan(group.mean);
-    for (std::string& cell : score_cells(group, best, ranking.groups.front().members.size()))
-      row.push_back(std::move(cell));
-  }
+  const auto values = [&](std::size_t at) {
+    std::vector<std::string> cells;
+    for (const auto& [key, value] : ranking.groups[at].parameters) cells.push_back(value);
+    return cells;
+  };
+  const auto [columns, rows] =
+      score_table(ranking, titles_of(ranking.groups.front().parameters), values, further);
   constexpr std::size_t usual_width = 120;  // for files and pipes that are read by people
   fits = table_width(columns, rows) <= width.value_or(usual_width);
   return table_text(columns, rows, width);
@@ -102,28 +111,22 @@ std::string group_name(std::size_t at) {
 /// Groups as letters, and a separate table of the letters with one row per parameter.
 std::string tall_table(const Ranking& ranking, const std::vector<std::string>& further,
                        std::optional<std::size_t> width) {
-  std::vector<TableColumn> columns{{"group", Align::left, Room::fixed}};
-  const std::vector<TableColumn> scores = score_columns(further);
-  columns.insert(columns.end(), scores.begin(), scores.end());
-  std::vector<std::vector<std::string>> rows;
-  std::string meanings;
+  const auto name = [](std::size_t at) { return std::vector{group_name(at)}; };
+  const auto [columns, rows] = score_table(ranking, {"group"}, name, further);
+  std::string text = table_text(columns, rows, width);
   for (std::size_t at = 0; at < ranking.groups.size(); ++at) {
     const Group& group = ranking.groups[at];
-    rows.push_back({group_name(at)});
-    const bool best = at == 0 && ranking.groups.size() > 1 && !std::isnan(group.mean);
-    for (std::string& cell : score_cells(group, best, ranking.groups.front().members.size()))
-      rows.back().push_back(std::move(cell));
-    meanings += fmt::format("\n{}: {}\n", group_name(at), group.members.front().name);
+    text += fmt::format("\n{}: {}\n", group_name(at), group.members.front().name);
     std::vector<std::vector<std::string>> lines;
     for (const auto& [key, value] : group.parameters) lines.push_back({"  " + key, value});
     if (lines.empty()) continue;
     const std::vector<std::string> head = lines.front();
     lines.erase(lines.begin());
-    meanings +=
+    text +=
         table_text({{head[0], Align::left, Room::flexible}, {head[1], Align::left, Room::flexible}},
                    lines, width);
   }
-  return table_text(columns, rows, width) + meanings;
+  return text;
 }
 
 std::string ranking_text(const Ranking& ranking, const std::vector<std::string>& further,
@@ -348,17 +351,6 @@ Json group_json(const Group& group) {
 }
 
 }  // namespace
-
-std::vector<std::string> titles_of(const Parameters& parameters) {
-  std::map<std::string, int> uses;
-  const auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
-  for (const auto& [key, value] : parameters) ++uses[last(key)];
-  std::vector<std::string> titles;
-  for (const auto& [key, value] : parameters) {
-    titles.push_back(uses[last(key)] == 1 ? last(key) : key);
-  }
-  return titles;
-}
 
 std::string to_text(const Comparison& comparison, std::optional<std::size_t> width) {
   std::string text;

@@ -1,16 +1,12 @@
-/// A comparison for people, for spreadsheets and for programs.
+/// A comparison for people, for papers, for spreadsheets and for programs.
 #pragma once
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "pipeline/experiments/comparison.hpp"
 
 namespace seam::host {
-
-/// For each parameter its short name ("margin") if that is unique, otherwise the whole key.
-std::vector<std::string> titles_of(const Parameters& parameters);
 
 /// The sentence about values of WhichEpoch::best.
 inline constexpr const char* best_epoch_note =
@@ -21,5 +17,14 @@ std::string to_text(const Comparison& comparison, std::optional<std::size_t> wid
 /// One row per group, RFC 4180.
 std::string to_csv(const Comparison& comparison);
 std::string to_json(const Comparison& comparison);
+/// One table per ranking: means with their standard errors, and differences to the best with their
+/// 95 % intervals.
+///
+///     | margin | runs | recall.none.r@1 | to the best |       \begin{tabular}{lrrl}
+///     |---|---:|---:|---|                                    margin & runs & ...
+///     | 0.5 | 3 | 0.631 ± 0.007 | |                          0.5 & 3 & ...
+std::string to_markdown(const Comparison& comparison);
+/// The same for LaTeX, with the rules of the package booktabs.
+std::string to_latex(const Comparison& comparison);
 
 }  // namespace seam::host

@@ -49,6 +49,12 @@ std::vector<std::string> metric_names(const fs::path& run) {
   return names;
 }
 
+std::pair<std::string, std::string> flow_and_metric(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) return {"", text};
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
 std::optional<MetricValue> choose_value(const std::vector<MetricValue>& values,
                                         const std::string& metric, const std::string& flow,
                                         WhichEpoch which, Better better) {

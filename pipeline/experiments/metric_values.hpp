@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pipeline/run/scores.hpp"
@@ -32,6 +33,9 @@ struct MetricValue {
 /// One value for each time that a flow recorded it, in the order of the file. `metric` is
 /// STAGE.METRIC. Throws seam::Error (data) if the file cannot be read.
 std::vector<MetricValue> read_metric(const std::filesystem::path& run, const std::string& metric);
+/// The parts of [FLOW:]STAGE.METRIC; no flow: an empty one.
+std::pair<std::string, std::string> flow_and_metric(const std::string& text);
+
 /// The names of all metrics of a run, in the order of their first value.
 std::vector<std::string> metric_names(const std::filesystem::path& run);
 

@@ -1,14 +1,11 @@
-#include "pipeline/experiments/paired.hpp"
+#include "pipeline/experiments/comparison.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <map>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "pipeline/experiments/outcomes.hpp"
 #include "seam/bootstrap.hpp"

@@ -1,6 +1,7 @@
 #include "pipeline/experiments/run_folder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -79,21 +80,10 @@ void read_summary(const fs::path& file, RunFolder& run) {
 }  // namespace
 
 std::string state_text(RunState state) {
-  switch (state) {
-    case RunState::missing:
-      return "not started";
-    case RunState::running:
-      return "running";
-    case RunState::complete:
-      return "complete";
-    case RunState::stopped:
-      return "stopped";
-    case RunState::failed:
-      return "failed";
-    case RunState::interrupted:
-      break;
-  }
-  return "interrupted";
+  // In the order of the enumeration.
+  static constexpr std::array texts{"not started", "running", "complete",
+                                    "stopped",     "failed",  "interrupted"};
+  return texts.at(static_cast<std::size_t>(state));
 }
 
 Parameters read_parameters(const fs::path& resolved) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
-#include "pipeline/config/axis.hpp"
 #include "pipeline/config/variants.hpp"
 #include "pipeline/experiments/sweep_plan.hpp"
 #include "seam/error.hpp"
@@ -29,10 +29,6 @@ RunFolder read_or_say_why(const fs::path& folder, const std::string& name) {
 std::string name_of(const fs::path& folder) {
   const fs::path path = fs::absolute(folder).lexically_normal();
   return (path.has_filename() ? path : path.parent_path()).filename().string();
-}
-
-std::string short_key(const std::string& key) {
-  return key.substr(key.rfind('.') + 1);
 }
 
 }  // namespace
@@ -131,13 +127,22 @@ std::vector<Parameters> changed_parameters(const std::vector<RunFolder>& runs) {
   return changed;
 }
 
-std::string settings_text(const Parameters& settings) {
+std::vector<std::string> titles_of(const Parameters& parameters) {
   std::map<std::string, int> uses;
-  for (const auto& [key, value] : settings) ++uses[short_key(key)];
+  const auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
+  for (const auto& [key, value] : parameters) ++uses[last(key)];
+  std::vector<std::string> titles;
+  for (const auto& [key, value] : parameters) {
+    titles.push_back(uses[last(key)] == 1 ? last(key) : key);
+  }
+  return titles;
+}
+
+std::string settings_text(const Parameters& settings) {
   std::string text;
-  for (const auto& [key, value] : settings) {
-    const std::string name = uses[short_key(key)] == 1 ? short_key(key) : key;
-    text += (text.empty() ? "" : " ") + name + "=" + value;
+  auto value = settings.begin();
+  for (const std::string& title : titles_of(settings)) {
+    text += (text.empty() ? "" : " ") + title + "=" + (value++)->second;
   }
   return text;
 }
@@ -151,16 +156,13 @@ std::optional<ShownScore> shown_score(const RunFolder& run, const std::string& m
   const std::vector<Score> headlines = read_headlines(run.path);
   ShownScore shown;
   std::string flow;
-  shown.metric = metric;
-  if (const std::size_t colon = metric.find(':'); colon != std::string::npos) {
-    flow = metric.substr(0, colon);
-    shown.metric = metric.substr(colon + 1);
-  } else if (metric.empty()) {
+  std::tie(flow, shown.metric) = flow_and_metric(metric);
+  if (metric.empty()) {
     if (headlines.empty()) return std::nullopt;
     shown.metric = headlines.front().metric;
     flow = headlines.front().flow;
   } else if (const auto known = std::ranges::find(headlines, metric, &Score::metric);
-             known != headlines.end()) {
+             flow.empty() && known != headlines.end()) {
     flow = known->flow;
   }
   if (const auto own = std::ranges::find_if(

@@ -25,7 +25,9 @@ std::vector<RunFolder> runs_of_sweep(const std::filesystem::path& folder,
 /// For each run, the parameters that differ among the runs of its pipeline file.
 std::vector<Parameters> changed_parameters(const std::vector<RunFolder>& runs);
 
-/// "margin=0.5 rate=0.001": short names if they are unique among `all`.
+/// For each parameter its short name ("margin") if that is unique, otherwise the whole key.
+std::vector<std::string> titles_of(const Parameters& parameters);
+/// "margin=0.5 rate=0.001", with these names.
 std::string settings_text(const Parameters& settings);
 
 /// Whether a value counts as a score of the run. `when` is that of the value. A run that is not

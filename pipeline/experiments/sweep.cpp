@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "pipeline/config/load.hpp"
@@ -20,7 +19,6 @@
 #include "pipeline/run/clock.hpp"
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/run.hpp"
-#include "pipeline/run/thread_budget.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -32,23 +30,6 @@ constexpr const char* plugin_variable = "SEAM_PLUGIN_PATH";
 [[noreturn]] void refuse_sweep(const std::string& message) {
   throw Error(message, Fault::configuration);
 }
-
-/// Collects problems without repetitions, since an error in the file occurs in every run.
-class DistinctProblems {
- public:
-  void add(const std::vector<Problem>& problems) {
-    for (const Problem& problem : problems) {
-      const auto key = std::tuple(problem.code, problem.message, problem.place.file,
-                                  problem.place.line, problem.place.column);
-      if (seen_.insert(key).second) all_.push_back(problem);
-    }
-  }
-  [[nodiscard]] std::vector<Problem> take() { return std::move(all_); }
-
- private:
-  std::set<std::tuple<std::string, std::string, std::string, std::uint32_t, std::uint32_t>> seen_;
-  std::vector<Problem> all_;
-};
 
 /// Adds the run's settings to those that the request sets for all runs.
 void apply_settings(const PlannedRun& run, LoadOptions& options) {
@@ -152,7 +133,8 @@ class Execution {
     }
     fs::create_directories(folder_ / "output");
     while (true) {
-      while (!stopping_ && next_ < todo_.size() && under_way() < threads_.size()) begin_next();
+      while (!stopping_ && next_ < todo_.size() && children_.running() < threads_.size())
+        begin_next();
       if (children_.running() == 0) break;
       const ChildProcesses::Event event = children_.wait();
       if (event.end) {
@@ -190,8 +172,6 @@ class Execution {
       }
     }
   }
-
-  [[nodiscard]] std::size_t under_way() const { return children_.running(); }
 
   void begin_next() {
     const std::size_t run = todo_[next_++];
@@ -338,7 +318,7 @@ class Execution {
 
 CheckedSweep check_sweep(const SweepRequest& request) {
   CheckedSweep sweep;
-  DistinctProblems problems;
+  std::set<decltype(identity_of({}))> reported;  // an error in the file occurs in every run
   const fs::file_status status = fs::status(request.file);
   if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
     refuse_sweep(fmt::format(
@@ -346,9 +326,7 @@ CheckedSweep check_sweep(const SweepRequest& request) {
         request.file.string()));
   }
   const LoadedSweep table = load_sweep(request.file, request.set, request.environment);
-  const bool broken = std::ranges::any_of(
-      table.problems, [](const Problem& problem) { return problem.severity == Severity::error; });
-  if (broken) {
+  if (has_errors(table.problems)) {
     sweep.problems = table.problems;
     return sweep;
   }
@@ -372,7 +350,11 @@ CheckedSweep check_sweep(const SweepRequest& request) {
   for (const PlannedRun& run : sweep.plan.runs) {
     if (ChildProcesses::stop_pending()) throw Error("stopped; nothing was run", Fault::cancelled);
     PreparedRun prepared = prepare(run);
-    problems.add(prepared.loaded.problems);
+    for (Problem& problem : prepared.loaded.problems) {
+      if (reported.insert(identity_of(problem)).second) {
+        sweep.problems.push_back(std::move(problem));
+      }
+    }
     sound = sound && prepared.loaded.pipeline.has_value();
     if (!sound) continue;
     const CheckedPipeline& pipeline = *prepared.loaded.pipeline;
@@ -385,7 +367,6 @@ CheckedSweep check_sweep(const SweepRequest& request) {
       }
     }
   }
-  sweep.problems = problems.take();
   if (!sound) sweep.pipelines.clear();
   refuse_twins(sweep.plan.runs, sweep.pipelines);
   if (sound && !sweep.plan.runs.empty()) {  // reports it if it cannot be

@@ -1,7 +1,6 @@
 #include "pipeline/graph/budget.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace seam::host {
 namespace {

@@ -48,10 +48,6 @@ class Ticket {
  public:
   Ticket(Budget& budget, PacketSizes& sizes, std::int64_t reserved, std::uint64_t weight);
   ~Ticket();
-  Ticket(const Ticket&) = delete;
-  Ticket& operator=(const Ticket&) = delete;
-  Ticket(Ticket&&) = delete;
-  Ticket& operator=(Ticket&&) = delete;
 
   /// Adds to the bytes that all holders of the ticket hold; may be called by any thread.
   void change_bytes(std::int64_t by);
@@ -77,8 +73,6 @@ class Share {
     set(bytes);
   }
   ~Share() { release(); }
-  Share(const Share&) = delete;
-  Share& operator=(const Share&) = delete;
   Share(Share&& other) noexcept
       : ticket_(std::move(other.ticket_)), bytes_(std::exchange(other.bytes_, 0)) {}
   Share& operator=(Share&& other) noexcept {

@@ -5,19 +5,14 @@
 #include <tbb/task_scheduler_observer.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <mutex>
 #include <numeric>
-#include <optional>
-#include <string>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "pipeline/graph/activity.hpp"
-#include "pipeline/graph/alternate_stack.hpp"
 #include "pipeline/graph/flow_points.hpp"
 #include "pipeline/graph/flow_state.hpp"
-#include "pipeline/graph/interrupter.hpp"
 #include "pipeline/graph/ledger.hpp"
 #include "pipeline/graph/plan.hpp"
 #include "pipeline/graph/resumable.hpp"
@@ -27,26 +22,6 @@
 
 namespace seam::host {
 namespace {
-
-/// Lets observers look at the flow during the lifetime of this object.
-class Observed {
- public:
-  Observed(const FlowOptions& options, std::function<std::vector<StageActivity>()> activity)
-      : options_(options) {
-    if (options_.progress != nullptr) options_.progress->observe(std::move(activity));
-  }
-  ~Observed() {
-    if (options_.stop != nullptr) options_.stop->observe(nullptr);
-    if (options_.progress != nullptr) options_.progress->observe(nullptr);
-  }
-  Observed(const Observed&) = delete;
-  Observed& operator=(const Observed&) = delete;
-  Observed(Observed&&) = delete;
-  Observed& operator=(Observed&&) = delete;
-
- private:
-  const FlowOptions& options_;  // the caller's, outlives the flow
-};
 
 /// The run's state for this flow.
 RunState state_for(const FlowPlan& plan, const std::vector<StageRunner*>& stages, RunState run) {
@@ -66,6 +41,44 @@ Segments segments_of(const FlowPlan& plan, const std::vector<StageRunner*>& runn
   }
   return segments;
 }
+
+/// Wakes sources that wait for input when the flow should end.
+///
+/// Source::interrupt() is plugin code and may take time. A flow fails or halts on a thread that
+/// others need, so a separate thread interrupts the sources. Two threads never interrupt at once.
+class Interrupter {
+ public:
+  /// Interrupts the sources among these stages, which outlive this object.
+  explicit Interrupter(const std::vector<StageRunner*>& stages) {
+    for (const StageRunner* stage : stages) {
+      if (stage->kind() == StageKind::source) sources_.push_back(stage);
+    }
+  }
+  /// Interrupts on this thread, after another thread that is interrupting.
+  void interrupt() {
+    const std::lock_guard lock(mutex_);
+    for (const StageRunner* source : sources_) source->interrupt();
+  }
+  /// Interrupts on another thread; at most one call.
+  void interrupt_elsewhere() noexcept {
+    try {
+      elsewhere_ = std::jthread([this] { interrupt(); });
+    } catch (const std::system_error&) {
+      // No thread can be created: a waiting source then ends with its next packet, or on a signal.
+      return;
+    }
+  }
+  /// Waits until no source is being interrupted elsewhere; to be called before the stages are
+  /// closed.
+  void wait() {
+    if (elsewhere_.joinable()) elsewhere_.join();
+  }
+
+ private:
+  std::vector<const StageRunner*> sources_;
+  std::mutex mutex_;
+  std::jthread elsewhere_;  // last: joined before the others are destroyed
+};
 
 /// One flow while it runs. The members are in destruction order: the wiring is destroyed first,
 /// after everything that it calls has finished.
@@ -89,6 +102,10 @@ class RunningFlow {
     if (options.shard) split();
     wiring_.emplace(flow, plan_, segments_, state_, activity_, compute,
                     points_ ? &*points_ : nullptr);
+  }
+  ~RunningFlow() {
+    if (options_.stop != nullptr) options_.stop->observe(nullptr);
+    if (options_.progress != nullptr) options_.progress->observe(nullptr);
   }
 
   FlowResult run();
@@ -161,14 +178,14 @@ void RunningFlow::split() {
 void RunningFlow::place_freed() {
   if (options_.progress != nullptr) {
     options_.progress->finished.store(budget_.finished(), std::memory_order_relaxed);
-    options_.progress->in_flight.store(static_cast<std::uint64_t>(budget_.packets()),
-                                       std::memory_order_relaxed);
   }
   if (!closing_) wiring_->poke();
 }
 
 FlowResult RunningFlow::run() {
-  const Observed observed(options_, [this] { return stage_activity(segments_, beginning_); });
+  if (options_.progress != nullptr) {
+    options_.progress->observe([this] { return stage_activity(segments_, beginning_); });
+  }
   try {
     refuse_point_without_points();
     begin_all();
@@ -290,10 +307,6 @@ struct FlowEngine::Workers {
     explicit Stacks(tbb::task_arena& arena) : tbb::task_scheduler_observer(arena) { observe(true); }
     // Waits for calls of a worker, before this part of the object is gone.
     ~Stacks() override { observe(false); }
-    Stacks(const Stacks&) = delete;
-    Stacks& operator=(const Stacks&) = delete;
-    Stacks(Stacks&&) = delete;
-    Stacks& operator=(Stacks&&) = delete;
     void on_scheduler_entry(bool /*is_worker*/) override { use_alternate_stack(); }
   };
 

@@ -91,13 +91,7 @@ struct PointStages {
 /// while the flow waits.
 class FlowKeeper {
  public:
-  FlowKeeper() = default;
   virtual ~FlowKeeper() = default;
-  FlowKeeper(const FlowKeeper&) = delete;
-  FlowKeeper& operator=(const FlowKeeper&) = delete;
-  FlowKeeper(FlowKeeper&&) = delete;
-  FlowKeeper& operator=(FlowKeeper&&) = delete;
-
   /// Returns whether to keep the next point although no stop was requested; called after each step.
   [[nodiscard]] virtual bool wants_point(std::uint64_t steps) = 0;
   /// The stages are in their states after point.steps. Returns why the point cannot be kept, empty
@@ -140,7 +134,6 @@ struct StageActivity {
 class FlowProgress {
  public:
   std::atomic<std::uint64_t> finished = 0;  ///< packets; a batch counts as its images
-  std::atomic<std::uint64_t> in_flight = 0;
 
   /// By stage, in flow order; empty while no flow runs.
   [[nodiscard]] std::vector<StageActivity> activity() const;
@@ -185,12 +178,7 @@ struct StageCall {
 /// thread.
 class CallListener {
  public:
-  CallListener() = default;
   virtual ~CallListener() = default;
-  CallListener(const CallListener&) = delete;
-  CallListener& operator=(const CallListener&) = delete;
-  CallListener(CallListener&&) = delete;
-  CallListener& operator=(CallListener&&) = delete;
   virtual void called(const StageCall& call) = 0;
 };
 
@@ -215,27 +203,29 @@ struct FlowOptions {
   std::optional<Shard> shard;  ///< none: the flow is not split, and may be one that cannot be
 };
 
-/// The thread for all tensor work of a run, started once per run before the first stage is opened.
+/// Runs flows: with the graph engine in a real run, with a script in tests of the other parts.
+class FlowRunner {
+ public:
+  virtual ~FlowRunner() = default;
+  /// Runs work on the compute thread, on which all tensor work of a run happens, and waits:
+  /// opening, saving and closing of tensor stages. Rethrows its exceptions.
+  virtual void on_compute_thread(const std::function<void()>& work) = 0;
+  /// Never throws because of a stage: its errors are in the result.
+  virtual FlowResult run(const FlowSpec& flow,
+                         std::map<std::string, std::unique_ptr<StageRunner>>& stages,
+                         const FlowOptions& options) = 0;
+};
+
 class WorkThread;
 
-class FlowEngine {
+class FlowEngine final : public FlowRunner {
  public:
-  /// Starts the compute thread, on which all tensor work of a run happens, before the first stage
-  /// is opened. `threads`: TBB workers.
+  /// Starts the compute thread, before the first stage is opened. `threads`: TBB workers.
   explicit FlowEngine(int threads);
-  ~FlowEngine();
-  FlowEngine(const FlowEngine&) = delete;
-  FlowEngine& operator=(const FlowEngine&) = delete;
-  FlowEngine(FlowEngine&&) = delete;
-  FlowEngine& operator=(FlowEngine&&) = delete;
-
-  /// Runs work on the compute thread and waits: opening, saving and closing of tensor stages.
-  /// Rethrows its exceptions.
-  void on_compute_thread(const std::function<void()>& work);
-
-  /// Never throws because of a stage: its errors are in the result.
+  ~FlowEngine() override;
+  void on_compute_thread(const std::function<void()>& work) override;
   FlowResult run(const FlowSpec& flow, std::map<std::string, std::unique_ptr<StageRunner>>& stages,
-                 const FlowOptions& options);
+                 const FlowOptions& options) override;
 
  private:
   struct Workers;

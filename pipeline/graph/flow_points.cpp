@@ -52,11 +52,10 @@ void FlowPoints::forget_before(std::uint64_t steps) {
   inputs_.erase(inputs_.begin(), inputs_.lower_bound(steps));
 }
 
-bool FlowPoints::find(std::uint64_t steps, std::uint64_t& inputs) const {
+std::optional<std::uint64_t> FlowPoints::inputs_of(std::uint64_t steps) const {
   const std::lock_guard lock(mutex_);
   const auto found = inputs_.find(steps);
-  if (found != inputs_.end()) inputs = found->second;
-  return found != inputs_.end();
+  return found == inputs_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void FlowPoints::stand_at(std::uint64_t steps, StepLane::Boundary boundary) {
@@ -78,23 +77,22 @@ void FlowPoints::keep_or_stop(std::uint64_t steps, StepLane::Boundary boundary) 
   const bool stop = state_.stop_requested() || state_.ranks_shall_stop();
   const bool ended = boundary == StepLane::Boundary::ended;
   if (!stop && !(ended && keeper_.wants_point(steps))) return;
-  std::uint64_t inputs = 0;
   if (steps == state_.options.from.steps) {  // nothing was done yet
     if (steps == 0 && pause_of_step() == Pause::ready) keep(0, 0);
     state_.halt();
     return;
   }
-  if (!find(steps, inputs) || pause_of_step() != Pause::ready) return;
-  keep(steps, inputs);
+  const auto inputs = inputs_of(steps);
+  if (!inputs || pause_of_step() != Pause::ready) return;
+  keep(steps, *inputs);
   if (stop && !given_up_) state_.halt();
 }
 
 bool FlowPoints::ranks_end_at(std::uint64_t steps) {
   // given_up_ may depend on the timing of a rank's threads.
   const Pause pause = pause_of_step();
-  std::uint64_t inputs = 0;
   return pause == Pause::unsupported ||
-         (pause == Pause::ready && (collector_cannot_ || find(steps, inputs)));
+         (pause == Pause::ready && (collector_cannot_ || inputs_of(steps)));
 }
 
 Pause FlowPoints::pause_of_step() {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,8 @@ class FlowPoints {
 
  private:
   void forget_before(std::uint64_t steps);
-  [[nodiscard]] bool find(std::uint64_t steps, std::uint64_t& inputs) const;
+  /// The `inputs` of made(); none if the collector made no such batch.
+  [[nodiscard]] std::optional<std::uint64_t> inputs_of(std::uint64_t steps) const;
   void keep_or_stop(std::uint64_t steps, StepLane::Boundary boundary);
   /// Whether the stages of the step can be suspended now: the least answer of all of them.
   [[nodiscard]] Pause pause_of_step();

@@ -23,10 +23,7 @@ class Holdings {
   /// `limit`: bytes. `budget` outlives this object.
   Holdings(Budget& budget, std::int64_t limit);
   ~Holdings();
-  Holdings(const Holdings&) = delete;
-  Holdings& operator=(const Holdings&) = delete;
-  Holdings(Holdings&&) = delete;
-  Holdings& operator=(Holdings&&) = delete;
+  Holdings& operator=(Holdings&&) = delete;  // nor copies
 
   /// Call it before the collector gets the packet. Data that branches share is not counted here.
   void take(const Envelope& envelope);

@@ -1,7 +1,6 @@
 #include "pipeline/graph/ledger.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <map>
 #include <utility>
 

@@ -2,15 +2,12 @@
 ///
 ///     FlowSpec ──► in a training step? ──► workplace ──► segments
 ///
-/// A segment is a run of stages that work on one packet back to back: neighbouring parallel stages,
-/// one serial stage, or neighbouring stages of the compute thread.
-///
-/// A flow that trains works in steps: everything from its first stages on the compute thread to
-/// its ends, plain stages among them, belongs to the step and runs on the compute thread
-/// (step.hpp).
+/// In a flow that trains, everything from its first stages on the compute thread to its ends, plain
+/// stages among them, belongs to the step (step.hpp) and runs on the compute thread.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,10 +15,12 @@
 #include <vector>
 
 #include "pipeline/config/pipeline_spec.hpp"
-#include "pipeline/graph/workplace.hpp"
 #include "seam/runner.hpp"
 
 namespace seam::host {
+
+/// The threads on which a stage is called.
+enum class Workplace : std::uint8_t { serial_worker, parallel_workers, compute_thread };
 
 struct SegmentPlan {
   std::vector<std::size_t> nodes;  ///< of the flow

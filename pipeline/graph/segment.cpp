@@ -1,8 +1,6 @@
 #include "pipeline/graph/segment.hpp"
 
-#include <algorithm>
 #include <chrono>
-#include <optional>
 #include <utility>
 
 #include "pipeline/text/count.hpp"
@@ -133,11 +131,6 @@ void Segment::begin_at(std::uint64_t first_in, std::uint64_t first_out) {
   next_out_ = first_out;
 }
 
-void Segment::set_points(FlowPoints* points, Replay replay) {
-  points_ = points;
-  replay_ = replay;
-}
-
 void Segment::accept(Message&& message) {
   if (place_ != Workplace::parallel_workers) {
     in_order_.accept(std::move(message), [this](Message&& next) { handle(std::move(next)); });
@@ -163,7 +156,11 @@ void Segment::handle(Message&& message) {
       if (last().kind() != StageKind::collector) forward(std::move(message));
       break;
     case Message::Kind::end:
-      handle_end(message.sequence);
+      if (last().kind() != StageKind::collector) return finish_stages(message.sequence);
+      // The collector may have many packets left to emit, for which it waits for capacity like a
+      // source.
+      pumping_ = true;
+      on_pumping();
       break;
   }
 }
@@ -273,17 +270,6 @@ Outcome Segment::collect(Envelope& envelope) {
                      Fault::configuration));
   }
   return outcome;
-}
-
-void Segment::handle_end(std::uint64_t sequence) {
-  if (last().kind() != StageKind::collector) {
-    finish_stages(sequence);
-    return;
-  }
-  // The collector may have many packets left to emit, for which it waits for capacity like a
-  // source.
-  pumping_ = true;
-  on_pumping();
 }
 
 void Segment::finish_stages(std::uint64_t sequence) {

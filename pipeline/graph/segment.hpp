@@ -28,7 +28,6 @@
 #include "pipeline/graph/packet_fates.hpp"
 #include "pipeline/graph/queue_count.hpp"
 #include "pipeline/graph/resumable.hpp"
-#include "pipeline/graph/workplace.hpp"
 
 namespace seam::host {
 
@@ -106,7 +105,10 @@ class Segment {
   void set_for_batch(ForBatch part) { for_batch_ = part; }
   /// Before the flow runs: sets the points at which it can be suspended, and how these stages
   /// resume.
-  void set_points(FlowPoints* points, Replay replay);
+  void set_points(FlowPoints* points, Replay replay) {
+    points_ = points;
+    replay_ = replay;
+  }
 
   /// Takes a message, from one thread at a time except for parallel segments.
   void accept(Message&& message);
@@ -154,7 +156,6 @@ class Segment {
   [[nodiscard]] bool run_stage(std::size_t at, Envelope& envelope, std::int64_t& from);
   [[nodiscard]] Outcome attempt(std::size_t at, Envelope& envelope);
   [[nodiscard]] Outcome collect(Envelope& envelope);
-  void handle_end(std::uint64_t sequence);
   void finish_stages(std::uint64_t sequence);
   void forward(Message&& message);
   void drop(std::size_t stage, const std::string& reason);

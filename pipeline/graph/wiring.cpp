@@ -186,7 +186,11 @@ void Wiring::add_pump(Segment& segment, bool in_step) {
     thread = source_threads_.emplace_back(std::make_unique<WorkThread>()).get();
   }
   const std::size_t at = pumps_.size();
-  auto start = [this, at, thread] { post(thread, [this, at] { run_pump(*pumps_[at]); }); };
+  auto start = [this, at, thread] {
+    post(thread, [this, at] {
+      if (pumps_[at]->run() == Pump::Left::done) activity_.end();
+    });
+  };
   pumps_.push_back(std::make_unique<Pump>(segment, state_, std::move(start)));
   segment.on_pumping = [this, at] {
     activity_.begin();  // until the pump is done: a parked pump has no task
@@ -210,10 +214,6 @@ void Wiring::poke() {
   for (const auto& pump : pumps_) {
     if (pump->segment().worth_waking()) pump->poke();
   }
-}
-
-void Wiring::run_pump(Pump& pump) {
-  if (pump.run() == Pump::Left::done) activity_.end();
 }
 
 }  // namespace seam::host

@@ -88,7 +88,6 @@ class Wiring {
   [[nodiscard]] Lane& lane_of(std::size_t from);
   /// Lets a worker of TBB, or the thread if it is not null, do the work.
   void post(WorkThread* thread, const Work& work);
-  void run_pump(Pump& pump);
 
   const FlowSpec& flow_;
   const FlowPlan& plan_;

@@ -14,15 +14,15 @@
 
 namespace seam::host {
 
+/// Gives the calling thread a stack for signal handlers for its lifetime, so that a stack overflow
+/// can still be reported. Further calls do nothing. A WorkThread calls it by itself.
+void use_alternate_stack();
+
 class WorkThread {
  public:
   WorkThread();
   /// Finishes the queued work.
   ~WorkThread();
-  WorkThread(const WorkThread&) = delete;
-  WorkThread& operator=(const WorkThread&) = delete;
-  WorkThread(WorkThread&&) = delete;
-  WorkThread& operator=(WorkThread&&) = delete;
 
   /// Queues work, which must not throw.
   void post(std::function<void()> work);

@@ -35,22 +35,16 @@ constexpr std::uint16_t host_machine = EM_NONE;  // not checked; the dynamic loa
 #endif
 
 std::string machine_name(std::uint16_t machine) {
-  switch (machine) {
-    case EM_X86_64:
-      return "x86-64";
-    case EM_AARCH64:
-      return "AArch64";
-    case EM_386:
-      return "32-bit x86";
-    case EM_ARM:
-      return "32-bit ARM";
-    case EM_RISCV:
-      return "RISC-V";
-    case EM_PPC64:
-      return "POWER";
-    default:
-      return "machine number " + std::to_string(machine);
+  constexpr std::array<std::pair<std::uint16_t, const char*>, 6> names{{{EM_X86_64, "x86-64"},
+                                                                        {EM_AARCH64, "AArch64"},
+                                                                        {EM_386, "32-bit x86"},
+                                                                        {EM_ARM, "32-bit ARM"},
+                                                                        {EM_RISCV, "RISC-V"},
+                                                                        {EM_PPC64, "POWER"}}};
+  for (const auto& [number, name] : names) {
+    if (number == machine) return name;
   }
+  return "machine number " + std::to_string(machine);
 }
 
 /// Reads a file in pieces, all of which must lie within it.

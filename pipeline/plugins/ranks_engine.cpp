@@ -2,12 +2,12 @@
 
 #include <array>
 #include <boost/dll/shared_library.hpp>
-#include <charconv>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
 #include "pipeline/plugins/registry.hpp"
+#include "pipeline/text/parse.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -21,23 +21,18 @@ constexpr std::array<std::string_view, 2> sizes{"OMPI_COMM_WORLD_SIZE", "PMI_SIZ
 constexpr std::string_view pmix = "PMIX_RANK";
 constexpr std::string_view step_size = "SLURM_STEP_NUM_TASKS";
 
-int number_in(const std::map<std::string, std::string>& environment, std::string_view name) {
+int size_in(const std::map<std::string, std::string>& environment, std::string_view name) {
   const auto found = environment.find(std::string(name));
-  if (found == environment.end()) return 0;
-  const std::string& text = found->second;
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? number : 0;
+  return found == environment.end() ? 0 : number_in<int>(found->second).value_or(0);
 }
 
 }  // namespace
 
 Launched launched(const std::map<std::string, std::string>& environment) {
   for (const std::string_view name : sizes) {
-    if (const int world = number_in(environment, name); world > 1)
-      return {std::string(name), world};
+    if (const int world = size_in(environment, name); world > 1) return {std::string(name), world};
   }
-  const int world = number_in(environment, step_size);
+  const int world = size_in(environment, step_size);
   if (environment.contains(std::string(pmix)) && world > 1) return {std::string(step_size), world};
   return {};
 }

@@ -58,10 +58,7 @@ class WhileLoading {
     loading = plugin.c_str();
   }
   ~WhileLoading() { std::set_terminate(before_); }
-  WhileLoading(const WhileLoading&) = delete;
-  WhileLoading& operator=(const WhileLoading&) = delete;
-  WhileLoading(WhileLoading&&) = delete;
-  WhileLoading& operator=(WhileLoading&&) = delete;
+  WhileLoading& operator=(WhileLoading&&) = delete;  // nor copies
 
  private:
   [[noreturn]] static void ended() {

@@ -1,9 +1,11 @@
 #include "pipeline/report/page.hpp"
 
+#include <fmt/format.h>
+
 #include <fstream>
+#include <map>
 #include <set>
 
-#include "pipeline/report/page_parts.hpp"
 #include "pipeline/report/report_data.hpp"
 #include "pipeline/run/files.hpp"
 #include "seam/error.hpp"
@@ -43,23 +45,15 @@ std::string part(std::string_view name, std::string_view title, const Json& data
 }  // namespace
 
 std::string html_escaped(std::string_view text) {
+  static const std::map<char, std::string> names{
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
   std::string written;
   for (const char c : text) {
-    switch (c) {
-      case '&':
-        written += "&amp;";
-        break;
-      case '<':
-        written += "&lt;";
-        break;
-      case '>':
-        written += "&gt;";
-        break;
-      case '"':
-        written += "&quot;";
-        break;
-      default:
-        written += c;
+    const auto name = names.find(c);
+    if (name != names.end()) {
+      written += name->second;
+    } else {
+      written += c;
     }
   }
   return written;
@@ -118,9 +112,8 @@ fs::path write_page(const std::vector<std::string>& runs, const fs::path& output
   fs::path file = output.empty() ? folders.front() / "report.html" : output;
   refuse_other_files(file);
   const std::vector<std::string> labels = labels_of(folders);
-  std::string title;
-  for (const std::string& label : labels) title += (title.empty() ? "" : ", ") + label;
-  write_whole_file(file, page_html(title, report_data(records, labels)));
+  write_whole_file(
+      file, page_html(fmt::format("{}", fmt::join(labels, ", ")), report_data(records, labels)));
   return file;
 }
 

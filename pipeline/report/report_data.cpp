@@ -70,11 +70,7 @@ std::string protocol_in(const RunRecord& record, const std::string& flow, const 
       return other.size() > prefix.size() && report.name.starts_with(other);
     });
     if (of_longer) continue;
-    std::size_t begin = 0;
-    while (begin < report.text.size()) {
-      const std::size_t end = std::min(report.text.find('\n', begin), report.text.size());
-      const std::string_view line(report.text.data() + begin, end - begin);
-      begin = end + 1;
+    for (const std::string_view line : split(report.text, '\n')) {
       if (!line.starts_with("| " + mask + " |") || !line.ends_with("` |")) continue;
       const std::size_t close = line.size() - 3;
       const std::size_t open = line.rfind('`', close - 1);

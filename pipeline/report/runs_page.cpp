@@ -1,9 +1,6 @@
-#include "pipeline/report/runs_page.hpp"
-
 #include <fmt/format.h>
 
 #include "pipeline/report/page.hpp"
-#include "pipeline/report/page_parts.hpp"
 #include "pipeline/run/files.hpp"
 #include "pipeline/text/count.hpp"
 #include "seam/error.hpp"

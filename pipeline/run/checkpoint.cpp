@@ -1,21 +1,29 @@
 #include "pipeline/run/checkpoint.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <cstring>
-#include <functional>
 #include <iterator>
-#include <span>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "pipeline/run/checkpoint_metadata.hpp"
-#include "pipeline/run/checksum.hpp"
 #include "pipeline/run/files.hpp"
+#include "pipeline/run/metrics_file.hpp"
 #include "pipeline/text/json.hpp"
 #include "sdk/src/checkpoint_format.hpp"
 #include "seam/error.hpp"
 #include "seam/safetensors.hpp"
+
+namespace seam {
+
+NLOHMANN_JSON_SERIALIZE_ENUM(Fault, {{Fault::internal, "internal"},  // for unknown words as well
+                                     {Fault::configuration, "configuration"},
+                                     {Fault::data, "data"},
+                                     {Fault::cancelled, "cancelled"}})
+}  // namespace seam
 
 namespace seam::host {
 namespace fs = std::filesystem;
@@ -36,27 +44,6 @@ std::vector<double> numbers_of(const Archive::Entry& entry) {
   return values;
 }
 
-std::string_view fault_text(Fault fault) {
-  switch (fault) {
-    case Fault::configuration:
-      return "configuration";
-    case Fault::data:
-      return "data";
-    case Fault::cancelled:
-      return "cancelled";
-    case Fault::internal:
-      break;
-  }
-  return "internal";
-}
-
-Fault fault_of(const std::string& text) {
-  for (const Fault fault : {Fault::configuration, Fault::data, Fault::cancelled}) {
-    if (text == fault_text(fault)) return fault;
-  }
-  return Fault::internal;
-}
-
 Archive archive_of(const FlowUnderWay& flow) {
   Archive archive;
   archive.put("flow", flow.flow);
@@ -65,8 +52,8 @@ Archive archive_of(const FlowUnderWay& flow) {
   archive.put("skipped", static_cast<std::int64_t>(flow.point.skipped));
   Json failures = Json::array();
   for (const Failure& failure : flow.point.failures) {
-    failures.push_back({escaped(failure.stage), escaped(failure.origin), escaped(failure.message),
-                        fault_text(failure.fault)});
+    failures.push_back(
+        {escaped(failure.stage), escaped(failure.origin), escaped(failure.message), failure.fault});
   }
   archive.put("failures", json_line(failures));
   for (const auto& [stage, stream] : flow.recorded) {
@@ -92,9 +79,9 @@ FlowUnderWay flow_from(const Archive& archive) {
     const bool texts = failure.is_array() && failure.size() == 4 &&
                        std::ranges::all_of(failure, [](const Json& j) { return j.is_string(); });
     if (!texts) throw Error("its '" + flow_stage + "/failures' has " + json_line(failure));
-    flow.point.failures.push_back({unescaped(failure[0].get<std::string>()),
-                                   unescaped(failure[1].get<std::string>()),
-                                   unescaped(failure[2].get<std::string>()), fault_of(failure[3])});
+    flow.point.failures.push_back(
+        {unescaped(failure[0].get<std::string>()), unescaped(failure[1].get<std::string>()),
+         unescaped(failure[2].get<std::string>()), failure[3].get<Fault>()});
   }
   for (const auto& [key, entry] : archive.entries()) {
     if (!key.starts_with(recorded_keys)) continue;
@@ -126,6 +113,41 @@ void take_tensors(std::map<std::string, Archive::Entry>& tensors, Checkpoint& ch
     archive->second->put(key.substr(slash + 1), std::move(entry));
   }
   if (!flow.empty()) checkpoint.flow = flow_from(flow);
+}
+
+constexpr std::string_view flow_mark = "-flow-";
+constexpr std::string_view step_mark = "-step-";
+
+/// Removes a mark and the number after it from the beginning of the text. Returns false and leaves
+/// the text unchanged if there is none, or if to_text() would write the number differently.
+template <class Number>
+bool take(std::string_view& text, std::string_view mark, Number& number) {
+  if (!text.starts_with(mark)) return false;
+  const char* const first = text.data() + mark.size();
+  const char* const last = text.data() + text.size();
+  Number value = 0;
+  const auto [end, error] = std::from_chars(first, last, value);
+  if (error != std::errc() || value < 0) return false;
+  if (std::to_string(value).size() != static_cast<std::size_t>(end - first)) return false;
+  number = value;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
+
+/// The metric's values in the last of each epoch's flows that recorded it.
+std::map<std::int64_t, std::vector<double>> values_by_epoch(const std::string& metric,
+                                                            const std::filesystem::path& file,
+                                                            std::uint64_t size) {
+  std::map<std::int64_t, std::vector<double>> values;
+  read_metrics(
+      file,
+      [&](MetricLine&& line) {
+        if (!line.when.empty() || line.flow.empty() || line.metric() != metric) return;
+        if (line.step == 0) values[line.epoch].clear();
+        values[line.epoch].push_back(line.value);
+      },
+      size);
+  return values;
 }
 
 /// A checkpoint that was changed after it was written.
@@ -229,6 +251,27 @@ Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const fs::path& fi
   return checkpoint;
 }
 
+std::string to_text(const CheckpointName& name) {
+  std::string text = fmt::format("{}{}", format::name_begin, name.epochs);
+  if (name.after) return text + std::string(format::after_mark) + std::string(format::name_end);
+  if (name.flows > 0) text += fmt::format("{}{}", flow_mark, name.flows);
+  if (name.steps > 0) text += fmt::format("{}{}", step_mark, name.steps);
+  return text + std::string(format::name_end);
+}
+
+std::optional<CheckpointName> checkpoint_name(std::string_view file_name) {
+  CheckpointName name;
+  if (!take(file_name, format::name_begin, name.epochs)) return std::nullopt;
+  if (file_name.starts_with(format::after_mark)) {
+    name.after = true;
+    file_name.remove_prefix(format::after_mark.size());
+  }
+  take(file_name, flow_mark, name.flows);
+  take(file_name, step_mark, name.steps);
+  if (file_name != format::name_end || (name.after && name.is_within_epoch())) return std::nullopt;
+  return name;
+}
+
 CheckpointName name_of(const Checkpoint& checkpoint) {
   return {checkpoint.position.epochs_done, checkpoint.position.flows_done,
           checkpoint.flow ? checkpoint.flow->point.steps : 0, checkpoint.position.after_done};
@@ -302,6 +345,24 @@ fs::path CheckpointFolder::set_aside(const fs::path& file) {
   fs::rename(file, aside, error);
   if (error) throw folder_fault("cannot rename", file, error);
   return aside;
+}
+
+std::optional<BestKept> best_kept(const KeepRule& rule, std::optional<BestKept> before,
+                                  const fs::path& checkpoints, const fs::path& metrics,
+                                  std::uint64_t size) {
+  if (rule.best.empty()) return std::nullopt;
+  const auto is_there = [&](std::int64_t epochs) {
+    return fs::exists(checkpoints / to_text(CheckpointName{epochs, 0, 0}));
+  };
+  // Select again, because the direction may have changed; the previous best is among the files.
+  SchedulePosition position;
+  for (const auto& [epoch, values] : values_by_epoch(rule.best, metrics, size)) {
+    position.epochs_done = epoch + 1;
+    if (is_there(position.epochs_done)) note_kept(rule, mean(values), position);
+  }
+  const bool stands = before && before->metric == rule.best && is_there(before->epochs);
+  if (!position.best_kept && stands) return before;
+  return std::move(position.best_kept);
 }
 
 }  // namespace seam::host

@@ -26,10 +26,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "pipeline/graph/flow.hpp"
-#include "pipeline/run/checkpoint_name.hpp"
 #include "pipeline/run/class_names.hpp"
 #include "pipeline/run/metrics.hpp"
 #include "pipeline/run/schedule.hpp"
@@ -86,7 +87,31 @@ Checkpoint read_checkpoint(const std::filesystem::path& file);
 /// The same from memory; `file` is the name for messages.
 Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const std::filesystem::path& file);
 
-/// The checkpoint's file name.
+/// The file name of a checkpoint:
+///
+///     epoch-3.safetensors                 after three epochs
+///     epoch-3-flow-1.safetensors          and the first flow of the fourth
+///     epoch-3-flow-1-step-500.safetensors and 500 steps of its second flow
+///     epoch-3-after.safetensors           after the third and last epoch and the flows of `after`
+struct CheckpointName {
+  std::int64_t epochs = 0;
+  std::int64_t flows = 0;
+  std::uint64_t steps = 0;
+  bool after = false;
+
+  /// Older checkpoints come first.
+  friend bool operator<(const CheckpointName& a, const CheckpointName& b) {
+    return std::tie(a.epochs, a.after, a.flows, a.steps) <
+           std::tie(b.epochs, b.after, b.flows, b.steps);
+  }
+  friend bool operator==(const CheckpointName&, const CheckpointName&) = default;
+  [[nodiscard]] bool is_within_epoch() const { return flows > 0 || steps > 0; }
+};
+
+[[nodiscard]] std::string to_text(const CheckpointName& name);
+/// Returns nullopt for other names.
+[[nodiscard]] std::optional<CheckpointName> checkpoint_name(std::string_view file_name);
+
 [[nodiscard]] CheckpointName name_of(const Checkpoint& checkpoint);
 
 /// Writes, lists and removes the checkpoints of a run, such as `checkpoints/epoch-12.safetensors`.
@@ -120,5 +145,15 @@ class CheckpointFolder {
  private:
   std::filesystem::path folder_;
 };
+
+/// For a run that continues, whose rule may have changed and whose checkpoints may have been
+/// removed: the best epoch by the means in the first `size` bytes of `metrics`, among those whose
+/// files exist in the folder `checkpoints`. If there is none, returns `before`, as recorded in the
+/// checkpoint, provided that it has the same metric and its file exists. Returns nullopt if the
+/// rule has no metric, or if no existing epoch has measured it. Throws seam::Error (data) if the
+/// file is not a valid metrics file.
+std::optional<BestKept> best_kept(const KeepRule& rule, std::optional<BestKept> before,
+                                  const std::filesystem::path& checkpoints,
+                                  const std::filesystem::path& metrics, std::uint64_t size);
 
 }  // namespace seam::host

@@ -54,7 +54,7 @@ void CheckpointKeeper::flow_begins(const FlowSpec& flow) {
                 Fault::configuration);
   }
   flow_ = flow.name;
-  trains_ = parts_.stages.trains(flow);
+  trains_ = trains(parts_.pipeline, flow);
   start_ = frame(parts_.summary.position);
   start_states_.clear();
   if (!trains_) start_states_ = parts_.stages.changeable_by(flow, start_.position);
@@ -74,13 +74,10 @@ void CheckpointKeeper::flow_stopped() {
   if (!trains_) {
     keep_start();
   } else if (!kept_) {
-    parts_.services.message(
-        LogLevel::warning,
-        fmt::format(
-            "the work of flow '{}' since the last checkpoint is lost and will be repeated: {}",
-            flow_,
-            obstacle_.empty() ? "it was stopped at a point at which its stages cannot be paused"
-                              : obstacle_));
+    parts_.services.warn(fmt::format(
+        "the work of flow '{}' since the last checkpoint is lost and will be repeated: {}", flow_,
+        obstacle_.empty() ? "it was stopped at a point at which its stages cannot be paused"
+                          : obstacle_));
   }
 }
 
@@ -141,8 +138,7 @@ void CheckpointKeeper::going_on(const PointStages& stages) {
 void CheckpointKeeper::leave_out_partial_metrics() {
   Metrics& metrics = parts_.services.metrics();
   for (const auto& [stage, recorded] : metrics.recorded_by(passed_over_)) {
-    parts_.services.message(
-        LogLevel::warning,
+    parts_.services.warn(
         fmt::format("the metrics of stage '{}' in flow '{}' are omitted this time: the flow was "
                     "resumed, so they would cover only the packets after that point",
                     stage, flow_));
@@ -160,7 +156,7 @@ void CheckpointKeeper::cannot_keep(const std::string& why) {
       why);
   const CheckpointEvery& every = parts_.pipeline.spec.schedule.checkpoint_every;
   if (every.steps || every.minutes) {
-    parts_.services.message(LogLevel::warning, text);
+    parts_.services.warn(text);
   } else {
     parts_.services.note(text);
   }

@@ -1,8 +1,5 @@
 #include "pipeline/run/checkpoint_metadata.hpp"
 
-#include <array>
-#include <charconv>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -17,13 +14,6 @@ namespace {
 
 const std::string run_keys = "seam.run.";
 const std::string mean_keys = "seam.mean.";
-
-/// The shortest text that reads back as the same number.
-std::string exactly(double number) {
-  std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
-  return {text.data(), end};
-}
 
 /// Reads the run's values from metadata. Throws seam::Error that names an invalid value.
 class RunValues {
@@ -130,7 +120,7 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
     run(name, std::to_string(static_cast<std::int64_t>(value)));
   });
   run("flows_done", std::to_string(position.flows_done));
-  if (position.best) run("best", exactly(*position.best));
+  if (position.best) run("best", shortest_text(*position.best));
   if (const auto best = best_epochs(position)) {
     metadata.emplace(format::best_key, format::file_name(*best));
     if (checkpoint.best_by) {
@@ -139,7 +129,7 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   }
   if (const auto& kept = position.best_kept) {
     run("kept_metric", escaped(kept->metric));
-    run("kept_best", exactly(kept->value));
+    run("kept_best", shortest_text(kept->value));
     run("kept_epochs", std::to_string(kept->epochs));
   }
   if (checkpoint.training_steps) {
@@ -152,7 +142,7 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   for (const std::string& metric : checkpoint.epoch_means) epoch_means.push_back(escaped(metric));
   run("epoch_means", json_line(epoch_means));
   for (const auto& [metric, mean] : checkpoint.means) {
-    metadata.emplace(mean_keys + escaped(metric), exactly(mean));
+    metadata.emplace(mean_keys + escaped(metric), shortest_text(mean));
   }
   return metadata;
 }

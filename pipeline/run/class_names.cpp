@@ -31,14 +31,10 @@ bool tells_classes_apart(const Description& stage) {
          });
 }
 
-const Description& description_of(const CheckedPipeline& pipeline, const FlowNode& node) {
-  return pipeline.stages.at(node.stage)->description();
-}
-
 /// Returns whether a stage of the flow reads category numbers.
 bool reads_categories(const CheckedPipeline& pipeline, const FlowSpec& flow) {
   return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
-    const Description& stage = description_of(pipeline, node);
+    const Description& stage = pipeline.stages.at(node.stage)->description();
     return std::ranges::find(stage.needs, field::categories.name, &FieldInfo::name) !=
                stage.needs.end() ||
            std::ranges::find(stage.labels_read, field::categories.name) != stage.labels_read.end();
@@ -165,11 +161,13 @@ std::vector<std::string> check_imported_classes(const CheckedPipeline& pipeline)
     if (runner == pipeline.stages.end()) continue;
     const std::string file = initial_weights(stage, runner->second->description());
     if (file.empty() || !tells_classes_apart(runner->second->description())) continue;
-    const auto text = weights_metadata(file, checkpoint_format::classes_key);
-    if (!text) continue;  // written by another program, or by an earlier version
+    const WeightsFile weights = weights_file(file);
+    const auto text = weights.metadata.find(checkpoint_format::classes_key);
+    if (text == weights.metadata.end())
+      continue;  // written by another program, or by an earlier version
     ClassNames classes;
     try {
-      classes = class_names_from(*text);
+      classes = class_names_from(text->second);
     } catch (Error& error) {
       error.while_doing("reading the weights in '" + file + "'");
       throw;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <ctime>
 
@@ -10,25 +11,22 @@
 namespace seam::host {
 namespace {
 
-std::tm utc(std::chrono::system_clock::time_point time) {
+std::string utc(std::chrono::system_clock::time_point time, const char* format) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
   std::tm parts{};
   ::gmtime_r(&seconds, &parts);
-  return parts;
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), format, &parts)};
 }
 
 }  // namespace
 
 std::string time_text(std::chrono::system_clock::time_point time) {
-  const std::tm t = utc(time);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", t.tm_year + 1900, t.tm_mon + 1,
-                     t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec);
+  return utc(time, "%FT%TZ");
 }
 
 std::string compact_time_text(std::chrono::system_clock::time_point time) {
-  const std::tm t = utc(time);
-  return fmt::format("{:04}{:02}{:02}-{:02}{:02}{:02}", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday,
-                     t.tm_hour, t.tm_min, t.tm_sec);
+  return utc(time, "%Y%m%d-%H%M%S");
 }
 
 std::string duration_text(double seconds) {

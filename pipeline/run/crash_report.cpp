@@ -13,11 +13,10 @@
 #include <charconv>
 #include <csignal>
 #include <cstdint>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 
-#include "pipeline/graph/alternate_stack.hpp"
+#include "pipeline/graph/work_thread.hpp"
 #include "pipeline/run/exit_code.hpp"
 #include "pipeline/text/json.hpp"
 #include "sdk/src/running_call.hpp"

@@ -25,10 +25,7 @@ class CrashReport {
  public:
   explicit CrashReport(const RunDirectory& directory);
   ~CrashReport();
-  CrashReport(const CrashReport&) = delete;
-  CrashReport& operator=(const CrashReport&) = delete;
-  CrashReport(CrashReport&&) = delete;
-  CrashReport& operator=(CrashReport&&) = delete;
+  CrashReport& operator=(CrashReport&&) = delete;  // nor copies
 };
 
 /// The outcome in summary.json of a run that ended in a crash.

@@ -36,48 +36,50 @@ std::optional<fs::path> file_of(const StageSpec& stage, const ParameterInfo& par
 
 namespace {
 
-std::set<std::string> scheduled_stages(const PipelineSpec& spec) {
+/// Calls `visit` for each parameter of the stages in scheduled flows.
+template <class Visit>
+void for_each_parameter(const CheckedPipeline& pipeline, const Visit& visit) {
   std::set<std::string> scheduled;
-  for (const std::string& flow : scheduled_flows(spec.schedule)) {
-    for (const FlowNode& node : flow_named(spec, flow).nodes) scheduled.insert(node.stage);
+  for (const std::string& flow : scheduled_flows(pipeline.spec.schedule)) {
+    for (const FlowNode& node : flow_named(pipeline.spec, flow).nodes) scheduled.insert(node.stage);
   }
-  return scheduled;
+  for (const StageSpec& stage : pipeline.spec.stages) {
+    if (!scheduled.contains(stage.name)) continue;
+    const StageRunner& runner = *pipeline.stages.at(stage.name);
+    for (const ParameterInfo& one : runner.description().parameters) visit(stage, runner, one);
+  }
+}
+
+std::string key_of(const StageSpec& stage, const ParameterInfo& parameter) {
+  return "stage." + stage.name + "." + parameter.name;
 }
 
 }  // namespace
 
 std::map<std::string, std::string> data_files(const CheckedPipeline& pipeline) {
-  const std::set<std::string> scheduled = scheduled_stages(pipeline.spec);
   std::map<std::string, std::string> files;
-  for (const StageSpec& stage : pipeline.spec.stages) {
-    if (!scheduled.contains(stage.name)) continue;
-    const StageRunner& runner = *pipeline.stages.at(stage.name);
-    for (const ParameterInfo& parameter : runner.description().parameters) {
-      const bool read = runner.kind() == StageKind::source || parameter.exists_in.has_value();
-      if (!read || parameter.initial) continue;
-      if (const auto file = file_of(stage, parameter)) {
-        files["stage." + stage.name + "." + parameter.name] = sha256_of_file(*file);
-      }
+  for_each_parameter(pipeline, [&](const StageSpec& stage, const StageRunner& runner,
+                                   const ParameterInfo& parameter) {
+    const bool read = runner.kind() == StageKind::source || parameter.exists_in.has_value();
+    if (!read || parameter.initial) return;
+    if (const auto file = file_of(stage, parameter)) {
+      files[key_of(stage, parameter)] = sha256_of_file(*file);
     }
-  }
+  });
   return files;
 }
 
 std::map<std::string, std::string> initial_files(const CheckedPipeline& pipeline) {
-  const std::set<std::string> scheduled = scheduled_stages(pipeline.spec);
   std::map<std::string, std::string> files;
-  for (const StageSpec& stage : pipeline.spec.stages) {
-    if (!scheduled.contains(stage.name)) continue;
-    for (const ParameterInfo& parameter :
-         pipeline.stages.at(stage.name)->description().parameters) {
-      if (!parameter.initial || parameter.kind != ValueKind::path) continue;
-      const fs::path given = text_value(stage, parameter.name);
-      if (given.empty()) continue;
-      std::optional<fs::path> file = file_of(stage, parameter);
-      if (!file && fs::exists(given / "resolved.toml")) file = weights_file(given).path;
-      if (file) files["stage." + stage.name + "." + parameter.name] = sha256_of_file(*file);
-    }
-  }
+  for_each_parameter(pipeline, [&](const StageSpec& stage, const StageRunner& /*runner*/,
+                                   const ParameterInfo& parameter) {
+    if (!parameter.initial || parameter.kind != ValueKind::path) return;
+    const fs::path given = text_value(stage, parameter.name);
+    if (given.empty()) return;
+    std::optional<fs::path> file = file_of(stage, parameter);
+    if (!file && fs::exists(given / "resolved.toml")) file = weights_file(given).path;
+    if (file) files[key_of(stage, parameter)] = sha256_of_file(*file);
+  });
   return files;
 }
 
@@ -94,8 +96,7 @@ std::optional<WrittenElsewhere> written_elsewhere(const CheckedPipeline& pipelin
       std::string path = text_value(stage, parameter.name);
       const fs::path normal = fs::path(path).lexically_normal();
       if (normal.empty() || (normal.is_relative() && *normal.begin() != "..")) continue;
-      return WrittenElsewhere{stage.name, "stage." + stage.name + "." + parameter.name,
-                              std::move(path)};
+      return WrittenElsewhere{stage.name, key_of(stage, parameter), std::move(path)};
     }
   }
   return std::nullopt;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "pipeline/run/clock.hpp"
@@ -18,20 +19,6 @@ constexpr auto terminal_interval = std::chrono::milliseconds(200);
 constexpr auto plain_interval = std::chrono::seconds(10);
 constexpr std::string_view note_prefix = "seam: ";
 constexpr std::string_view clear_line = "\r\x1b[K";  // ECMA-48: erase to the end of the line
-
-std::string_view level_text(LogLevel level) {
-  switch (level) {
-    case LogLevel::debug:
-      return "debug";
-    case LogLevel::info:
-      return "info";
-    case LogLevel::warning:
-      return "warning";
-    case LogLevel::error:
-      return "error";
-  }
-  return "";
-}
 
 Paint paint_of(LogLevel level) {
   if (level == LogLevel::error) return Paint::red;
@@ -99,6 +86,11 @@ std::string joined(const std::vector<Part>& parts) {
 
 }  // namespace
 
+std::string_view level_text(LogLevel level) {
+  constexpr std::array<std::string_view, 4> names{"debug", "info", "warning", "error"};
+  return names.at(static_cast<std::size_t>(level));
+}
+
 std::string progress_line(const FlowView& view, double seconds) {
   return joined(parts_of(view, seconds));
 }
@@ -144,8 +136,6 @@ Display::Display(std::ostream& results, std::ostream& messages, Style style, Scr
     ticker_ = std::jthread([this](const std::stop_token& stop) { tick_until_stopped(stop); });
   }
 }
-
-Display::~Display() = default;
 
 void Display::tick_until_stopped(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);

@@ -22,7 +22,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "pipeline/graph/flow.hpp"
@@ -31,6 +30,9 @@
 #include "seam/context.hpp"
 
 namespace seam::host {
+
+/// "warning"
+std::string_view level_text(LogLevel level);
 
 /// A running flow, for the progress line.
 struct FlowView {
@@ -66,11 +68,6 @@ class Display {
   enum class Style : std::uint8_t { terminal, plain, progress, quiet, json };
 
   Display(std::ostream& results, std::ostream& messages, Style style, Screens screens = {});
-  ~Display();
-  Display(const Display&) = delete;
-  Display& operator=(const Display&) = delete;
-  Display(Display&&) = delete;
-  Display& operator=(Display&&) = delete;
 
   /// Shows a text in every style.
   void message(std::string_view text);

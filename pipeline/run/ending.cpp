@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -206,27 +205,22 @@ std::string selection_text(const std::vector<Score>& scores) {
   return text;
 }
 
-/// The flows whose scores depend on labels, or may.
-std::string labels_read_text(const std::vector<Score>& scores) {
-  std::vector<LabelRead> all;
+/// The elements of a list of the scores, each once.
+template <class T>
+std::vector<T> distinct(const std::vector<Score>& scores, std::vector<T> Score::*list) {
+  std::vector<T> all;
   for (const Score& score : scores) {
-    for (const LabelRead& read : score.labels_read) {
-      if (std::ranges::find(all, read) == all.end()) all.push_back(read);
+    for (const T& one : score.*list) {
+      if (std::ranges::find(all, one) == all.end()) all.push_back(one);
     }
   }
-  return labels_text(all);
+  return all;
 }
 
 /// The flows whose scores depend on predictions that are not trained.
 std::string untrained_text(const std::vector<Score>& scores) {
-  std::vector<UntrainedField> all;
-  for (const Score& score : scores) {
-    for (const UntrainedField& one : score.untrained) {
-      if (std::ranges::find(all, one) == all.end()) all.push_back(one);
-    }
-  }
   std::string text;
-  for (const UntrainedField& one : all) {
+  for (const UntrainedField& one : distinct(scores, &Score::untrained)) {
     text += one.flow + " evaluates a guess: " + to_text(one) + "\n";
   }
   return text;
@@ -237,11 +231,6 @@ bool can_embed(const RunSummary& summary, const PipelineSpec& spec) {
   return summary.trains &&
          std::ranges::find(spec.stages, "model", &StageSpec::name) != spec.stages.end() &&
          std::ranges::find(spec.paths, "prepare", &PathSpec::name) != spec.paths.end();
-}
-
-bool is_there(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
 }
 
 }  // namespace
@@ -305,7 +294,8 @@ std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& sc
         table_of(scores, shown, schedule, screen, longest > over + least ? longest - over : least);
   }
   return "\n" + title + "\n" + table + below + unproven_text(scores, screen) +
-         labels_read_text(scores) + untrained_text(scores) + selection_text(scores);
+         labels_text(distinct(scores, &Score::labels_read)) + untrained_text(scores) +
+         selection_text(scores);
 }
 
 std::string shell_word(const std::string& text) {
@@ -341,7 +331,7 @@ std::string next_text(const RunSummary& summary, const PipelineSpec& spec, const
   }
   text += line("next", painted(screen, Paint::cyan, "seam report " + run));
   const fs::path embed = fs::path("pipelines") / "embed.toml";
-  if (!can_embed(summary, spec) || !is_there(embed)) return text;
+  if (!can_embed(summary, spec) || !fs::exists(embed, unknown)) return text;
   // A full path: `extends` is relative to the file.
   const bool below = !run.starts_with('/') && !run.starts_with('\'');
   const std::string variables =

@@ -93,13 +93,6 @@ void refuse_without_effect(const std::string& setting, const CheckedPipeline& pi
   }
 }
 
-std::string list_text(const std::vector<std::string>& flows) {
-  std::string text;
-  for (const std::string& flow : flows)
-    text += (text.empty() ? "" : ", ") + seam::to_text(Value{flow});
-  return "[" + text + "]";
-}
-
 /// Adds the overrides that import the run's weights into the stage.
 void import_weights(const StageSpec& stage, const Description& description, const std::string& run,
                     std::vector<std::string>& overrides) {
@@ -153,9 +146,9 @@ std::vector<std::string> evaluation_overrides(const CheckedPipeline& trained,
       "schedule.epochs=1",
       "schedule.stop_early=false",
       "schedule.keep=1",
-      "schedule.before=" + list_text(evaluation.schedule.before),
-      "schedule.each_epoch=" + list_text(each_epoch),
-      "schedule.after=" + list_text(evaluation.schedule.after)};
+      "schedule.before=" + seam::to_text(Value{evaluation.schedule.before}),
+      "schedule.each_epoch=" + seam::to_text(Value{each_epoch}),
+      "schedule.after=" + seam::to_text(Value{evaluation.schedule.after})};
   const std::string folder = std::filesystem::absolute(run).lexically_normal().string();
   for (const StageSpec& stage : changed.spec.stages) {
     if (!contains(opened, stage.name)) continue;

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "pipeline/run/files.hpp"

@@ -21,14 +21,10 @@ namespace seam::host {
 /// An open file, closed by the destructor.
 class Descriptor {
  public:
-  Descriptor() = default;
   /// `flags`: as for open(2); O_CLOEXEC is added.
   Descriptor(const std::filesystem::path& path, int flags);
   ~Descriptor();
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
   Descriptor(Descriptor&& other) noexcept;
-  Descriptor& operator=(Descriptor&& other) noexcept;
 
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
@@ -47,10 +43,6 @@ class WholeFile {
   explicit WholeFile(const std::filesystem::path& path);
   /// Removes the partial file if commit() was not called.
   ~WholeFile();
-  WholeFile(const WholeFile&) = delete;
-  WholeFile& operator=(const WholeFile&) = delete;
-  WholeFile(WholeFile&&) = delete;
-  WholeFile& operator=(WholeFile&&) = delete;
 
   void write(std::span<const std::byte> bytes) { file_.write(bytes); }
   /// Makes the file appear under its name, replacing an earlier one.

@@ -174,7 +174,7 @@ bool FlowSteps::stop_requested() const {
 }
 
 bool FlowSteps::flow_trains(const std::string& flow) const {
-  return parts_.stages.trains(flow_named(parts_.pipeline.spec, flow));
+  return trains(parts_.pipeline, flow_named(parts_.pipeline.spec, flow));
 }
 
 bool FlowSteps::wants_checkpoint_before(const std::string& flow) const {
@@ -234,9 +234,8 @@ FlowResult FlowSteps::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
   parts_.display.flow_begins(std::move(view));
   FlowResult result;
   try {
-    const Watchdog watchdog(
-        place_text(flow.name, epoch), progress, spec.limits,
-        [this](const std::string& text) { parts_.services.message(LogLevel::warning, text); });
+    const Watchdog watchdog(place_text(flow.name, epoch), progress, spec.limits,
+                            [this](const std::string& text) { parts_.services.warn(text); });
     result = parts_.flows.run(flow, parts_.pipeline.stages, options);
   } catch (...) {
     parts_.display.flow_ends();  // the view points at this function's variables

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string_view>
 #include <utility>
 
+#include "pipeline/config/load.hpp"
 #include "pipeline/config/parameters.hpp"
+#include "pipeline/run/data_files.hpp"
 #include "pipeline/run/files.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "seam/error.hpp"
@@ -59,6 +60,50 @@ std::string listed(const std::vector<Difference>& differences) {
   std::vector<std::string> keys;
   for (const Difference& change : differences) keys.push_back(change.key);
   return enumerated(keys);
+}
+
+/// "stage.model.weights"
+bool is_initial(const CheckedPipeline& pipeline, const std::string& key) {
+  for (const auto& [name, runner] : pipeline.stages) {
+    for (const ParameterInfo& parameter : runner->description().parameters) {
+      if (parameter.initial && key == "stage." + name + "." + parameter.name) return true;
+    }
+  }
+  return false;
+}
+
+/// Whether the path has the same content as in the run, or one that is not recorded.
+bool has_same_content(const CheckedPipeline& pipeline, const std::filesystem::path& run,
+                      const std::string& key) {
+  const auto hash = [&](const std::map<std::string, std::string>& data) {
+    const auto found = data.find(key);
+    return found == data.end() ? std::string() : found->second;
+  };
+  return hash(data_files(pipeline)) == hash(read_launch(run).data);
+}
+
+/// "stage.recall.k", if the epochs evaluate with that stage and do not train with it; not for a
+/// stage that only writes, nor for a folder or a file that has only moved.
+bool is_of_evaluation(const CheckedPipeline& pipeline, const std::filesystem::path& run,
+                      const std::string& key) {
+  if (!trains(pipeline)) return false;
+  for (const auto& [name, runner] : pipeline.stages) {
+    const std::string prefix = "stage." + name + ".";
+    if (!key.starts_with(prefix) || runner->description().only_writes) continue;
+    bool evaluates = false;
+    for (const ScheduledFlow& scheduled : pipeline.spec.schedule.each_epoch) {
+      const FlowSpec& flow = flow_named(pipeline.spec, scheduled.flow);
+      if (std::ranges::find(flow.nodes, name, &FlowNode::stage) == flow.nodes.end()) continue;
+      if (trains(pipeline, flow)) return false;
+      evaluates = true;
+    }
+    const bool is_path =
+        std::ranges::any_of(runner->description().parameters, [&](const ParameterInfo& parameter) {
+          return parameter.kind == ValueKind::path && prefix + parameter.name == key;
+        });
+    return evaluates && !(is_path && has_same_content(pipeline, run, key));
+  }
+  return false;
 }
 
 }  // namespace
@@ -209,14 +254,17 @@ void refuse_without_effect(const std::vector<Difference>& differences, const Sch
               Fault::configuration);
 }
 
-Beginning beginning_from(const fs::path& run, const PipelineSpec& before, const PipelineSpec& now,
-                         const AboutPipeline& about,
+Beginning beginning_from(const fs::path& run, const PipelineSpec& before,
+                         const CheckedPipeline& pipeline,
                          const std::function<void(const std::string&)>& warn) {
+  const PipelineSpec& now = pipeline.spec;
   const std::string shown = run.string();
   refuse_other_graph(before, now, shown);
   Beginning beginning;
   beginning.differences = set_by_users(differences_between(before.resolved, now.resolved));
-  const bool trains_after = std::ranges::any_of(now.schedule.after, about.trains);
+  const bool trains_after = std::ranges::any_of(now.schedule.after, [&](const std::string& flow) {
+    return trains(pipeline, flow_named(now, flow));
+  });
   const CheckpointFolder folder(run / "checkpoints");
   CheckpointFolder::Newest newest = folder.newest([&](const CheckpointName& name) {
     return !name.is_within_epoch() && !(name.after && trains_after);
@@ -236,9 +284,12 @@ Beginning beginning_from(const fs::path& run, const PipelineSpec& before, const 
   beginning.file = newest.file;
   Checkpoint& checkpoint = beginning.checkpoint;
   checkpoint = std::move(*newest.checkpoint);
-  refuse_initial(beginning.differences, about.is_initial, newest.file.filename().string());
-  refuse_other_evaluation(in_results(beginning.differences, now.roles), about.is_of_evaluation,
-                          shown);
+  refuse_initial(
+      beginning.differences, [&](const std::string& key) { return is_initial(pipeline, key); },
+      newest.file.filename().string());
+  refuse_other_evaluation(
+      in_results(beginning.differences, now.roles),
+      [&](const std::string& key) { return is_of_evaluation(pipeline, run, key); }, shown);
   checkpoint.position = continued(beginning.differences, now.schedule, checkpoint.position);
   refuse_without_effect(beginning.differences, now.schedule, checkpoint.position);
   checkpoint.pipeline = now.resolved;

@@ -23,6 +23,8 @@
 
 namespace seam::host {
 
+struct CheckedPipeline;
+
 /// A key in which two pipelines differ.
 struct Difference {
   std::string key;                    ///< "stage.adam.rate"
@@ -80,19 +82,11 @@ struct Beginning {
   std::vector<Difference> differences;
 };
 
-/// Properties of the new pipeline that its stages declare.
-struct AboutPipeline {
-  std::function<bool(const std::string& flow)> trains;
-  std::function<bool(const std::string& key)> is_initial;
-  /// Whether the key belongs to a stage that takes part in the epochs' evaluations only.
-  std::function<bool(const std::string& key)> is_of_evaluation;
-};
-
-/// Finds the newest checkpoint between two epochs in the run folder `run`, and adapts it to the
-/// pipeline `now`. A checkpoint after flows of `after` that train is not used. Calls `warn` for
-/// each damaged file, which is skipped.
+/// Finds the newest checkpoint between two epochs in the run folder `run`, and adapts it to the new
+/// pipeline. A checkpoint after flows of `after` that train is not used. Calls `warn` for each
+/// damaged file, which is skipped.
 [[nodiscard]] Beginning beginning_from(const std::filesystem::path& run, const PipelineSpec& before,
-                                       const PipelineSpec& now, const AboutPipeline& about,
+                                       const CheckedPipeline& pipeline,
                                        const std::function<void(const std::string&)>& warn);
 
 /// Copies the checkpoint, the best one, and the line files up to the checkpoint to the new run

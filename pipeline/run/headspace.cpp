@@ -170,10 +170,7 @@ class Guest final {
         input_name, std::make_unique<StageRunner>(input_name, "seam.headspace", std::move(stage)));
   }
   ~Guest() { stages_.erase(input_name); }
-  Guest(const Guest&) = delete;
-  Guest& operator=(const Guest&) = delete;
-  Guest(Guest&&) = delete;
-  Guest& operator=(Guest&&) = delete;
+  Guest& operator=(Guest&&) = delete;  // nor copies
 
  private:
   Stages& stages_;

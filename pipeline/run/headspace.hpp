@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/run/flow_runner.hpp"
+#include "pipeline/graph/flow.hpp"
 
 namespace seam::host {
 

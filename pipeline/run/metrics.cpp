@@ -32,9 +32,12 @@ double mean(const std::vector<double>& values) {
 std::string number_text(double number) {
   if (std::isnan(number)) return "null";
   if (std::isinf(number)) return number > 0 ? "1e999" : "-1e999";
-  std::array<char, 32> buffer{};
-  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
-  return {buffer.data(), result.ptr};
+  return shortest_text(number);
+}
+
+std::string shortest_text(double number) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
 }
 
 void Metrics::record(std::string_view stage, std::string_view name, double value) {
@@ -104,12 +107,6 @@ std::vector<RecordedSeries> Metrics::take(const std::vector<std::string>& stages
     }
   }
   return taken;
-}
-
-std::string Metrics::take_lines(std::int64_t epoch, const std::string& flow,
-                                const std::vector<std::string>& stages,
-                                const std::vector<std::string>& unordered, std::string_view when) {
-  return metric_lines(take(stages, unordered), epoch, flow, when);
 }
 
 Metrics::Recorded Metrics::recorded_by(const std::vector<std::string>& stages) const {

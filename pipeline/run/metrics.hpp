@@ -25,6 +25,8 @@ namespace seam::host {
 /// A number as in metrics.jsonl: the shortest text that reads back as the same number;
 /// null for nan, 1e999 for infinity, which readers turn back into infinity.
 std::string number_text(double number);
+/// The shortest text that reads back as the same number; "nan" and "inf" for those.
+std::string shortest_text(double number);
 
 /// Adds the values in order, so that equal inputs give bit-identical results.
 double mean(const std::vector<double>& values);
@@ -65,18 +67,12 @@ class Metrics {
   /// that run on several threads. From now on, value() returns the means over this flow.
   std::vector<RecordedSeries> take(const std::vector<std::string>& stages,
                                    const std::vector<std::string>& unordered);
-  /// The same as lines.
-  std::string take_lines(std::int64_t epoch, const std::string& flow,
-                         const std::vector<std::string>& stages,
-                         const std::vector<std::string>& unordered, std::string_view when = {});
-
   /// Restores the means of a resumed run.
   void restore(std::map<std::string, double> means) { means_ = std::move(means); }
 
   using Stream = std::map<std::string, std::vector<double>, std::less<>>;  ///< by metric's name
   using Recorded = std::map<std::string, Stream, std::less<>>;             ///< by stage
-  /// The values that these stages have recorded since the last take_lines(); they must not be
-  /// running.
+  /// The values that these stages have recorded since the last take(); they must not be running.
   [[nodiscard]] Recorded recorded_by(const std::vector<std::string>& stages) const;
   /// Replaces the values recorded by these stages since then.
   void put_back(const std::vector<std::string>& stages, Recorded recorded);
@@ -90,7 +86,7 @@ class Metrics {
   void epoch_begins();
   /// The mean of "stage.name" over the last of this epoch's flows that recorded it.
   [[nodiscard]] std::optional<double> value(const std::string& name) const;
-  /// The means of the values returned by the last take_lines().
+  /// The means of the values returned by the last take().
   [[nodiscard]] const FlowMeans& last_flow() const { return last_flow_; }
   /// The newest means of the whole run so far, by "stage.name".
   [[nodiscard]] const std::map<std::string, double>& means() const { return means_; }

@@ -29,10 +29,7 @@ class WarningsOnly final : public Services {
 class OpenStages {
  public:
   OpenStages(CheckedPipeline& pipeline, const RunState& run) : pipeline_(pipeline), run_(run) {}
-  OpenStages(const OpenStages&) = delete;
-  OpenStages& operator=(const OpenStages&) = delete;
-  OpenStages(OpenStages&&) = delete;
-  OpenStages& operator=(OpenStages&&) = delete;
+  OpenStages& operator=(OpenStages&&) = delete;  // nor copies
   ~OpenStages() {
     for (auto runner = opened_.rbegin(); runner != opened_.rend(); ++runner) {
       try {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -17,7 +16,6 @@
 #include "pipeline/run/numerics.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "pipeline/text/json.hpp"
-#include "pipeline/text/nearest.hpp"
 #include "pipeline/text/parse.hpp"
 #include "seam/shard.hpp"
 

@@ -11,10 +11,7 @@ class RankFolder {
   /// Creates a folder in the system's temporary folder. Throws seam::Error (data).
   RankFolder();
   ~RankFolder();
-  RankFolder(const RankFolder&) = delete;
-  RankFolder& operator=(const RankFolder&) = delete;
-  RankFolder(RankFolder&&) = delete;
-  RankFolder& operator=(RankFolder&&) = delete;
+  RankFolder& operator=(RankFolder&&) = delete;  // nor copies
 
   /// For a new run: a folder that does not exist.
   [[nodiscard]] std::filesystem::path empty() const { return folder_ / "run"; }

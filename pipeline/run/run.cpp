@@ -2,19 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <exception>
-#include <filesystem>
-#include <functional>
-#include <map>
 #include <memory>
 #include <new>
 #include <set>
 #include <utility>
 
-#include "pipeline/run/about_pipeline.hpp"
 #include "pipeline/run/agreement.hpp"
-#include "pipeline/run/best_kept.hpp"
 #include "pipeline/run/checkpoint.hpp"
 #include "pipeline/run/checksum.hpp"
 #include "pipeline/run/class_names.hpp"
@@ -31,8 +25,8 @@
 #include "pipeline/run/schedule.hpp"
 #include "pipeline/run/scores.hpp"
 #include "pipeline/run/services.hpp"
+#include "pipeline/run/thread_budget.hpp"
 #include "pipeline/run/trace.hpp"
-#include "pipeline/run/trace_context.hpp"
 #include "pipeline/text/count.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "pipeline/text/utf8.hpp"
@@ -211,10 +205,10 @@ void Run::start() {
   if (!summary_.traceparent.empty()) {
     services_->log_only(LogLevel::info, "traceparent " + summary_.traceparent);
   } else if (traced) {
-    services_->message(LogLevel::warning,
-                       fmt::format("TRACEPARENT is ignored: '{}' is not of the form "
-                                   "00-TRACE-CALLER-FLAGS with 32, 16 and 2 hexadecimal digits",
-                                   as_utf8(traceparent->second)));
+    services_->warn(
+        fmt::format("TRACEPARENT is ignored: '{}' is not of the form "
+                    "00-TRACE-CALLER-FLAGS with 32, 16 and 2 hexadecimal digits",
+                    as_utf8(traceparent->second)));
   }
 }
 
@@ -273,15 +267,14 @@ void Run::note_start(const std::optional<Beginning>& begins_with) const {
 }
 
 Beginning Run::beginning() {
-  return beginning_from(options_.from, *options_.before, spec_, about(pipeline_, options_.from),
+  return beginning_from(options_.from, *options_.before, pipeline_,
                         [this](const std::string& warning) { display_.message(warning); });
 }
 
 /// `recorded`: of the run that the pipeline comes from.
 void Run::warn_of_other_folder(const Launch& recorded) const {
   if (recorded.working_directory == launch_.working_directory) return;
-  services_->message(
-      LogLevel::warning,
+  services_->warn(
       fmt::format("this run was started in '{}'; its relative paths are now looked up in '{}'",
                   recorded.working_directory, launch_.working_directory));
 }
@@ -293,8 +286,7 @@ void Run::warn_of_changes_since(const Launch& training) const {
   std::erase_if(changed, [this](const auto& key) { return launch_.evaluated_with.contains(key); });
   if (plugin_lines(training.plugins) != identity_.plugins) changed.emplace_back("plugins");
   if (changed.empty()) return;
-  services_->message(
-      LogLevel::warning,
+  services_->warn(
       fmt::format("the content of {} has changed since the training; the scores may differ from "
                   "those of the trained network",
                   enumerated(changed)));
@@ -308,10 +300,10 @@ void Run::restore() {
   warn_of_other_folder(recorded);
   recorded_data_ = recorded.data;
   if (const std::string crash = last_crash(directory_->path()); !crash.empty()) {
-    services_->message(LogLevel::warning,
-                       fmt::format("the last process of this run crashed: {}; for source lines: "
-                                   "seam doctor --crash {}",
-                                   crash, directory_->log().string()));
+    services_->warn(
+        fmt::format("the last process of this run crashed: {}; for source lines: "
+                    "seam doctor --crash {}",
+                    crash, directory_->log().string()));
   }
   CheckpointFolder::Newest newest = newest_checkpoint(recorded);
   if (!newest.checkpoint) {
@@ -350,10 +342,8 @@ CheckpointFolder::Newest Run::newest_checkpoint(const Launch& recorded) const {
   }
   for (const CheckpointFolder::DamagedFile& damaged : newest.damaged) {
     const auto aside = CheckpointFolder::set_aside(damaged.file);
-    services_->message(
-        LogLevel::warning,
-        fmt::format("{}; it was renamed to '{}', and the previous checkpoint is used", damaged.how,
-                    aside.filename().string()));
+    services_->warn(fmt::format("{}; it was renamed to '{}', and the previous checkpoint is used",
+                                damaged.how, aside.filename().string()));
   }
   if (newest.checkpoint) return newest;
   if (!recorded.from.run.empty()) {
@@ -374,7 +364,7 @@ void Run::check_data() const {
   const std::string text =
       "the content of " + enumerated(changed) + " has changed since the run was started";
   if (options_.start == Start::from) {
-    services_->message(LogLevel::warning, text + ": this run continues with different data");
+    services_->warn(text + ": this run continues with different data");
     return;
   }
   throw Error(text +
@@ -386,17 +376,15 @@ void Run::check_data() const {
 
 void Run::warn_of_differences() const {
   if (!begin_.numerics.empty() && begin_.numerics != identity_.numerics) {
-    services_->message(
-        LogLevel::warning,
-        fmt::format(
-            "the checkpoint was computed on {}, and the run continues on {}; the results will "
-            "differ from those of an uninterrupted run",
-            begin_.numerics, identity_.numerics));
+    services_->warn(fmt::format(
+        "the checkpoint was computed on {}, and the run continues on {}; the results will "
+        "differ from those of an uninterrupted run",
+        begin_.numerics, identity_.numerics));
   }
   if (begin_.plugins != identity_.plugins) {
-    services_->message(LogLevel::warning,
-                       "the plugins have changed since the checkpoint was written; the results "
-                       "may differ from those of an uninterrupted run");
+    services_->warn(
+        "the plugins have changed since the checkpoint was written; the results "
+        "may differ from those of an uninterrupted run");
   }
 }
 
@@ -414,7 +402,7 @@ void Run::open_stages() {
   if (options_.shard) begin_parts(pipeline_);
   if (!from_checkpoint_) {
     for (const std::string& warning : check_imported_classes(pipeline_)) {
-      services_->message(LogLevel::warning, warning);
+      services_->warn(warning);
     }
   }
   identity_.best_by = rule_of(pipeline_);
@@ -448,8 +436,7 @@ std::unique_ptr<TensorBoardLog> Run::tensorboard_log() const {
   if (!spec_.tensorboard) return nullptr;
   const StepAxis axis = trains(pipeline_) ? StepAxis::training_steps : StepAxis::epochs;
   if (from_checkpoint_ && axis == StepAxis::training_steps && !begin_.training_steps) {
-    services_->message(
-        LogLevel::warning,
+    services_->warn(
         "the checkpoint was written by a version of Seam that did not count training "
         "steps; in TensorBoard, the steps of this run start from 0");
   }
@@ -486,13 +473,12 @@ void Run::go_through_schedule() {
   if (options_.extent != Extent::whole) return;
   summary_.steps_done = steps.under_way() ? steps.under_way()->point.steps : 0;
   const auto files = CheckpointFolder(directory_->checkpoints()).files();
-  services_->message(
-      LogLevel::warning,
-      fmt::format("stopped on request {}; {}; resume with:\n  seam run --resume {}",
-                  place_text(spec_.schedule, summary_.position, steps.under_way()),
-                  files.empty() ? "there is no checkpoint yet, all work will be repeated"
-                                : "the newest checkpoint is " + files.front().filename().string(),
-                  directory_->path().string()));
+  services_->warn(fmt::format("stopped on request {}; {}; resume with:\n  seam run --resume {}",
+                              place_text(spec_.schedule, summary_.position, steps.under_way()),
+                              files.empty()
+                                  ? "there is no checkpoint yet, all work will be repeated"
+                                  : "the newest checkpoint is " + files.front().filename().string(),
+                              directory_->path().string()));
 }
 
 /// Writes summary.json and shows the closing table and the score.
@@ -508,8 +494,7 @@ void Run::show_score() {
   summary_.trains = trains(pipeline_);
   for (const std::string& floor :
        summary_.complete ? scores_.lone_floors() : std::vector<std::string>()) {
-    services_->message(
-        LogLevel::warning,
+    services_->warn(
         fmt::format("the floor '{}' is not compared with any score: no other stage of its type "
                     "evaluates the same data with the same protocol",
                     floor));
@@ -533,6 +518,33 @@ RunSummary Run::summary() {
 RunSummary run_pipeline(CheckedPipeline& pipeline, const RunOptions& options, Display& display,
                         FlowRunner& flows) {
   return Run(pipeline, options, display, flows).execute();
+}
+
+RunSummary run_pipeline(CheckedPipeline& pipeline, const RunOptions& options, Display& display) {
+  FlowEngine engine(options.threads);
+  return run_pipeline(pipeline, options, display, engine);
+}
+
+PreparedRun prepare_run(LoadOptions options, std::optional<int> command_line) {
+  PreparedRun prepared;
+  options.decide_threads = [&](std::optional<int> in_file) {
+    prepared.threads = thread_budget(command_line, in_file, count_cores());
+    obey_thread_budget(prepared.threads);
+    return prepared.threads;
+  };
+  prepared.loaded = load_pipeline(options);
+  return prepared;
+}
+
+LoadOptions earlier_run_options(const std::filesystem::path& run_directory,
+                                std::vector<std::string> plugin_paths) {
+  const Launch launch = read_launch(run_directory);
+  LoadOptions options;
+  options.file = run_directory / "resolved.toml";
+  for (const PluginUsed& plugin : launch.plugins)
+    options.recorded_plugins.emplace_back(plugin.path);
+  options.plugin_paths = std::move(plugin_paths);
+  return options;
 }
 
 }  // namespace seam::host

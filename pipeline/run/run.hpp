@@ -9,14 +9,12 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "pipeline/config/load.hpp"
 #include "pipeline/run/display.hpp"
-#include "pipeline/run/flow_runner.hpp"
 #include "pipeline/run/numerics.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/run/summary.hpp"
@@ -67,8 +65,6 @@ struct RunOptions {
 /// Never throws because of a user, a stage or a disk: these errors are in the summary. Stages are
 /// closed when it returns.
 RunSummary run_pipeline(CheckedPipeline& pipeline, const RunOptions& options, Display& display);
-/// The engine that it runs flows with.
-[[nodiscard]] std::unique_ptr<FlowRunner> flow_engine(int threads);
 /// The same with a different engine.
 RunSummary run_pipeline(CheckedPipeline& pipeline, const RunOptions& options, Display& display,
                         FlowRunner& flows);

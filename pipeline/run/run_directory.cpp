@@ -10,7 +10,6 @@
 #include <sstream>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 #include "pipeline/config/source.hpp"
 #include "pipeline/plugins/manifest.hpp"

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <set>
-#include <string_view>
 
 #include "pipeline/run/kept_state.hpp"
 #include "seam/error.hpp"
@@ -163,10 +161,6 @@ std::vector<Error> RunStages::close() {
     }
   }
   return errors;
-}
-
-bool RunStages::trains(const FlowSpec& flow) const {
-  return host::trains(pipeline_, flow);
 }
 
 }  // namespace seam::host

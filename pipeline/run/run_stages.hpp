@@ -10,7 +10,6 @@
 
 #include "pipeline/config/load.hpp"
 #include "pipeline/run/checkpoint.hpp"
-#include "pipeline/run/flow_runner.hpp"
 #include "pipeline/run/schedule.hpp"
 
 namespace seam::host {
@@ -56,8 +55,6 @@ class RunStages {
   [[nodiscard]] const StageRunner& at(const std::string& name) const {
     return *pipeline_.stages.at(name);
   }
-  /// Returns whether the flow has a stage that trains.
-  [[nodiscard]] bool trains(const FlowSpec& flow) const;
 
  private:
   [[nodiscard]] StageState state_of(const StageRunner& runner);

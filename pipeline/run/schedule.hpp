@@ -73,11 +73,6 @@ void note_kept(const KeepRule& rule, double value, SchedulePosition& position);
 class ScheduleSteps {
  public:
   virtual ~ScheduleSteps() = default;
-  ScheduleSteps() = default;
-  ScheduleSteps(const ScheduleSteps&) = delete;
-  ScheduleSteps& operator=(const ScheduleSteps&) = delete;
-  ScheduleSteps(ScheduleSteps&&) = delete;
-  ScheduleSteps& operator=(ScheduleSteps&&) = delete;
 
   enum class FlowEnd : std::uint8_t { complete, stopped };
 

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <limits>
 #include <set>
-#include <utility>
 
 #include "pipeline/run/metrics_file.hpp"
 #include "pipeline/run/run_stages.hpp"

@@ -34,20 +34,6 @@ std::string slug(std::string_view text) {
   return result;
 }
 
-std::string_view level_text(LogLevel level) {
-  switch (level) {
-    case LogLevel::debug:
-      return "debug  ";
-    case LogLevel::info:
-      return "info   ";
-    case LogLevel::warning:
-      return "warning";
-    case LogLevel::error:
-      return "error  ";
-  }
-  return "";
-}
-
 }  // namespace
 
 RunServices::RunServices(Display& display, const StopState* stop, const fs::path& log,
@@ -60,7 +46,7 @@ RunServices::RunServices(Display& display, const StopState* stop, const fs::path
 
 void RunServices::write_log(LogLevel level, std::string_view stage, std::string_view text) {
   std::string line =
-      fmt::format("{} {} ", time_text(std::chrono::system_clock::now()), level_text(level));
+      fmt::format("{} {:<7} ", time_text(std::chrono::system_clock::now()), level_text(level));
   if (!stage.empty()) line += fmt::format("[{}] ", stage);
   for (const char c : text) {
     line += c;

@@ -35,6 +35,7 @@ class RunServices final : public Services {
   /// Messages of the host: written to the log, and shown by Display::note or Display::message.
   void note(std::string_view text);
   void message(LogLevel level, std::string_view text);
+  void warn(std::string_view text) { message(LogLevel::warning, text); }
   /// Writes only to the log.
   void log_only(LogLevel level, std::string_view text) { write_log(level, "", text); }
 

@@ -9,14 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
+#include <charconv>
 #include <condition_variable>
-#include <csignal>
-#include <cstdint>
-#include <cstdlib>
 #include <deque>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -109,6 +105,28 @@ int RequestCount::note(int signal, std::chrono::steady_clock::time_point now) {
   return ++count_;
 }
 
+std::optional<std::chrono::seconds> duration_of(std::string_view text) {
+  struct Unit {
+    char letter;
+    std::int64_t seconds;
+  };
+  constexpr std::array<Unit, 3> units{{{'h', 3600}, {'m', 60}, {'s', 1}}};
+  constexpr std::int64_t longest = 1'000'000;  // of each unit
+  std::int64_t total = 0;
+  for (const Unit& unit : units) {
+    std::int64_t number = 0;
+    const char* const last = text.data() + text.size();
+    // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): from_chars() is given the end
+    const auto [end, error] = std::from_chars(text.data(), last, number);
+    if (error != std::errc() || end == last || *end != unit.letter) continue;
+    if (number < 0 || number > longest) return std::nullopt;
+    total += number * unit.seconds;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()) + 1);
+  }
+  if (!text.empty() || total == 0) return std::nullopt;
+  return std::chrono::seconds(total);
+}
+
 std::chrono::milliseconds grace_of(std::chrono::milliseconds limit) {
   constexpr std::chrono::milliseconds least = std::chrono::seconds(5);
   constexpr std::chrono::milliseconds most = std::chrono::seconds(60);
@@ -185,7 +203,10 @@ void StopSignals::watch() {
     if ((waiting[0].revents & POLLIN) != 0 &&
         ::read(signals_, &info, sizeof(info)) == sizeof(info)) {
       const int signal = static_cast<int>(info.ssi_signo);
-      signalled(requests.note(signal, Deadlines::Clock::now()), signal, deadlines);
+      const int count = requests.note(signal, Deadlines::Clock::now());
+      if (count == 1) ask_to_stop(StopNotice::asked);
+      if (count == 2) cancel(StopNotice::cancelled, deadlines);
+      if (count > 2) die_by(signal);
     }
     time_passed(deadlines);
   }
@@ -220,12 +241,6 @@ void StopSignals::time_passed(Deadlines& deadlines) {
   deadlines.told_overdue = true;
   deadlines.end = now + last_patience;
   std::thread(overdue_).detach();  // not in the task queue, because a task may hang
-}
-
-void StopSignals::signalled(int count, int signal, Deadlines& deadlines) {
-  if (count == 1) ask_to_stop(StopNotice::asked);
-  if (count == 2) cancel(StopNotice::cancelled, deadlines);
-  if (count > 2) die_by(signal);
 }
 
 }  // namespace seam::host

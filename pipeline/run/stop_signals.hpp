@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 #include "pipeline/graph/flow.hpp"
@@ -49,6 +50,10 @@ enum class StopNotice : std::uint8_t {
   overrun,  ///< the run did not stop within its grace period, and is cancelled
 };
 
+/// Parses a time limit on the command line, "3h", "90m", "45s" or "1h30m": whole numbers, the
+/// larger unit first; at least a second.
+[[nodiscard]] std::optional<std::chrono::seconds> duration_of(std::string_view text);
+
 /// The grace period of a run after its time limit, to end its step and write a checkpoint: a tenth
 /// of the limit, from 5 to 60 seconds.
 [[nodiscard]] std::chrono::milliseconds grace_of(std::chrono::milliseconds limit);
@@ -66,10 +71,6 @@ class StopSignals {
   StopSignals(StopState& stop, std::optional<std::chrono::milliseconds> time_limit, int exit_code,
               std::function<void(StopNotice)> told, std::function<void()> overdue);
   ~StopSignals();
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
-  StopSignals(StopSignals&&) = delete;
-  StopSignals& operator=(StopSignals&&) = delete;
 
  private:
   class Errands;
@@ -78,7 +79,6 @@ class StopSignals {
   void ask_to_stop(StopNotice notice);
   void cancel(StopNotice notice, Deadlines& deadlines);
   void time_passed(Deadlines& deadlines);
-  void signalled(int count, int signal, Deadlines& deadlines);
 
   StopState& stop_;  // outlives this object
   std::optional<std::chrono::milliseconds> time_limit_;

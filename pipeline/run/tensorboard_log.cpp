@@ -124,13 +124,11 @@ void TensorBoardLog::add_pictures(const FlowRecord& record, const Moment& moment
     file_.append({tensorboard::picture_event(moment, as_utf8(picture.title), *header, bytes)});
   }
   if (problems.empty()) return;
-  services_.message(
-      LogLevel::warning,
-      fmt::format("{} omitted from TensorBoard for flow '{}'; the first: {}",
-                  problems.size() == 1
-                      ? "an image or set of images is"
-                      : fmt::format("{} images or sets of images are", problems.size()),
-                  record.flow, problems.front()));
+  services_.warn(fmt::format("{} omitted from TensorBoard for flow '{}'; the first: {}",
+                             problems.size() == 1
+                                 ? "an image or set of images is"
+                                 : fmt::format("{} images or sets of images are", problems.size()),
+                             record.flow, problems.front()));
 }
 
 void TensorBoardLog::checkpoint(const Checkpoint& checkpoint) {
@@ -156,8 +154,7 @@ void TensorBoardLog::add_histograms(const Checkpoint& checkpoint, const Moment& 
       if (!wanted || !tensorboard::has_histogram(entry.type)) continue;
       const tensorboard::Histogram histogram = tensorboard::histogram_of(entry);
       if (histogram.not_finite > 0) {
-        services_.message(
-            LogLevel::warning,
+        services_.warn(
             fmt::format("{} values of '{}' are NaN or infinite after epoch {}; they are omitted "
                         "from its TensorBoard histogram",
                         histogram.not_finite, name, checkpoint.position.epochs_done));
@@ -191,7 +188,7 @@ void TensorBoardLog::tell_of_patterns(const Checkpoint& checkpoint) {
     if (const std::string nearest = did_you_mean(pattern, names); !nearest.empty()) {
       text += "; " + nearest;
     }
-    services_.message(LogLevel::warning, text);
+    services_.warn(text);
   }
   if (!without.empty()) {
     services_.log_only(LogLevel::info, "no histograms for empty or non-floating-point tensors: " +

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
-#include <string>
 #include <thread>
 
 #include "pipeline/run/cgroup.hpp"

@@ -15,12 +15,22 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "pipeline/graph/flow.hpp"
 #include "pipeline/run/files.hpp"
 
 namespace seam::host {
+
+/// Returns whether the text has the form of
+/// https://www.w3.org/TR/trace-context/#traceparent-header, by which the program that starts a run
+/// passes on the run's place in a distributed trace. Texts of later versions may continue after the
+/// flags.
+///
+///     00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
+///     └ version  └ trace              caller ┘           └ flags
+bool is_traceparent(std::string_view text);
 
 class Trace final : public CallListener {
  public:

@@ -1,10 +1,11 @@
-#include "pipeline/tensorboard/histogram.hpp"
+#include "pipeline/tensorboard/event.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 namespace seam::host::tensorboard {
@@ -12,11 +13,16 @@ namespace {
 
 constexpr std::size_t most_buckets = 64;
 
-template <class T>
-T element(const Archive::Entry& entry, std::size_t at) {
-  T value;
-  std::memcpy(&value, entry.bytes.data() + at * sizeof(T), sizeof(T));
-  return value;
+/// The elements, which are stored as T, as numbers.
+template <class T, class Number>
+std::vector<double> converted(const Archive::Entry& entry, const Number& number) {
+  std::vector<double> values(entry.bytes.size() / sizeof(T));
+  for (std::size_t at = 0; at < values.size(); ++at) {
+    T value;
+    std::memcpy(&value, entry.bytes.data() + at * sizeof(T), sizeof(T));
+    values[at] = number(value);
+  }
+  return values;
 }
 
 /// bfloat16 is the upper half of a float.
@@ -25,22 +31,9 @@ float from_bfloat16(std::uint16_t bits) {
 }
 
 std::vector<double> values_of(const Archive::Entry& entry) {
-  const std::size_t size = entry.type == "f64"   ? sizeof(double)
-                           : entry.type == "f32" ? sizeof(float)
-                                                 : sizeof(std::uint16_t);
-  std::vector<double> values(entry.bytes.size() / size);
-  for (std::size_t at = 0; at < values.size(); ++at) {
-    if (entry.type == "f64") {
-      values[at] = element<double>(entry, at);
-    } else if (entry.type == "f32") {
-      values[at] = element<float>(entry, at);
-    } else if (entry.type == "f16") {
-      values[at] = from_half(element<std::uint16_t>(entry, at));
-    } else {
-      values[at] = from_bfloat16(element<std::uint16_t>(entry, at));
-    }
-  }
-  return values;
+  if (entry.type == "f64") return converted<double>(entry, std::identity{});
+  if (entry.type == "f32") return converted<float>(entry, std::identity{});
+  return converted<std::uint16_t>(entry, entry.type == "f16" ? from_half : from_bfloat16);
 }
 
 /// The bucket of a value. Computed with halves, because the range of two doubles may overflow.

@@ -1,4 +1,4 @@
-#include "pipeline/tensorboard/picture_header.hpp"
+#include "pipeline/tensorboard/event.hpp"
 
 #include <algorithm>
 #include <array>
@@ -34,22 +34,11 @@ std::optional<PictureHeader> png_header(Bytes file) {
   constexpr std::size_t height_at = 20;
   constexpr std::size_t colour_at = 25;
   if (file.size() <= colour_at) return std::nullopt;
-  const auto channels = [&] {
-    switch (number_at(file, colour_at, 1)) {
-      case 0:
-        return 1;
-      case 2:
-      case 3:  // a palette of RGB colours
-        return 3;
-      case 4:
-        return 2;
-      case 6:
-        return 4;
-      default:
-        return 0;
-    }
-  };
-  return sound(number_at(file, width_at, 4), number_at(file, height_at, 4), channels());
+  // By colour type; 3 is a palette of RGB colours, and 1 and 5 do not exist.
+  constexpr std::array channels{1, 0, 3, 3, 2, 0, 4};
+  const std::uint32_t colour = number_at(file, colour_at, 1);
+  return sound(number_at(file, width_at, 4), number_at(file, height_at, 4),
+               colour < channels.size() ? channels.at(colour) : 0);
 }
 
 /// Segments, each with a marker and a length, up to the frame header (SOF0 to SOF15).

@@ -12,6 +12,8 @@ using Json = nlohmann::ordered_json;
 
 /// On one line; invalid UTF-8 bytes become U+FFFD, and numbers that JSON cannot represent become
 /// null.
-std::string json_line(const Json& json);
+inline std::string json_line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace seam::host

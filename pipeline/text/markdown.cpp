@@ -26,15 +26,9 @@ std::string plain(std::string_view text) {
   return result;
 }
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t from = text.find_first_not_of(' ');
-  if (from == std::string_view::npos) return {};
-  return text.substr(from, text.find_last_not_of(' ') - from + 1);
-}
-
 /// The cells between the bars; "\|" is a bar within one.
 Row cells_of(std::string_view line) {
-  line = trimmed(line);
+  line = trimmed(line, " ");
   line.remove_prefix(1);
   Row cells(1);
   for (std::size_t at = 0; at < line.size(); ++at) {
@@ -47,8 +41,9 @@ Row cells_of(std::string_view line) {
       cells.back() += line[at];
     }
   }
-  if (cells.size() > 1 && trimmed(cells.back()).empty()) cells.pop_back();  // after the last bar
-  for (std::string& cell : cells) cell = plain(trimmed(cell));
+  if (cells.size() > 1 && trimmed(cells.back(), " ").empty())
+    cells.pop_back();  // after the last bar
+  for (std::string& cell : cells) cell = plain(trimmed(cell, " "));
   return cells;
 }
 
@@ -109,14 +104,14 @@ std::string markdown_as_text(std::string_view markdown, std::size_t width) {
     table.clear();
   };
   for (std::string_view line : split(markdown, '\n')) {
-    if (trimmed(line).starts_with('|')) {
+    if (trimmed(line, " ").starts_with('|')) {
       table.push_back(line);
       continue;
     }
     end_table();
     const std::size_t mark = line.find_first_not_of('#');
     if (mark > 0 && mark != std::string_view::npos && line[mark] == ' ') {
-      line = trimmed(line.substr(mark));
+      line = trimmed(line.substr(mark), " ");
     }
     text += plain(line) + "\n";
   }

@@ -23,6 +23,12 @@ std::optional<Number> number_in(std::string_view text, Base... base) {
   return number;
 }
 
+/// The text without these characters around it.
+inline std::string_view trimmed(std::string_view text, std::string_view blanks = " \t") {
+  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+  return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
 /// The parts between separators. Like a line break, a separator at the end begins no further part.
 inline std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;

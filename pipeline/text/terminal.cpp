@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 
 #include "pipeline/text/utf8.hpp"
@@ -18,26 +19,9 @@ std::string_view variable(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-/// ECMA-48, 8.3.117: select graphic rendition.
-std::string_view code_of(Paint paint) {
-  switch (paint) {
-    case Paint::bold:
-      return "\x1b[1m";
-    case Paint::dim:
-      return "\x1b[2m";
-    case Paint::red:
-      return "\x1b[31m";
-    case Paint::green:
-      return "\x1b[32m";
-    case Paint::yellow:
-      return "\x1b[33m";
-    case Paint::cyan:
-      return "\x1b[36m";
-    case Paint::plain:
-      break;
-  }
-  return "";
-}
+/// ECMA-48, 8.3.117: select graphic rendition. In the order of the enumeration.
+constexpr std::array<std::string_view, 7> codes{"",         "\x1b[1m",  "\x1b[2m", "\x1b[31m",
+                                                "\x1b[32m", "\x1b[33m", "\x1b[36m"};
 
 }  // namespace
 
@@ -59,7 +43,7 @@ Screen screen_of(int descriptor, ColourUse use) {
 
 std::string painted(const Screen& screen, Paint paint, std::string_view text) {
   if (!screen.colour || paint == Paint::plain || text.empty()) return std::string(text);
-  return std::string(code_of(paint)) + std::string(text) + "\x1b[0m";
+  return std::string(codes.at(static_cast<std::size_t>(paint))) + std::string(text) + "\x1b[0m";
 }
 
 std::size_t columns_of(std::string_view text) {

@@ -8,16 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "tests/system/program.hpp"
-#include "tests/temporary_folder.hpp"
+#include "tests/system/run_fixture.hpp"
 
 namespace seam::test::capsule_networks_test {
 
-class CapsuleNetworksTest : public ::testing::Test {
+class CapsuleNetworksTest : public RunFixture {
  protected:
-  CapsuleNetworksTest() {
-    const std::string demo =
-        "extends = \"" + std::string(SEAM_SOURCE) + "/pipelines/demo-triplets.toml\"\n" + R"(
+  CapsuleNetworksTest() : RunFixture("retrieval.toml") {
+    const std::string demo = R"(
 [stage.train_items]
 root = "wardrobe"
 items = 28
@@ -28,7 +26,8 @@ size = 36
 [schedule]
 epochs = 1
 )";
-    folder_.write("retrieval.toml", demo + R"(each_epoch = ["train", "gallery", "evaluate"]
+    write_extension("retrieval.toml", "demo-triplets.toml",
+                    demo + R"(each_epoch = ["train", "gallery", "evaluate"]
 [stage.model]
 use = "model.rccapsnet"
 preset = "as_published"
@@ -44,7 +43,8 @@ form = "cosine"
 [flow]
 train = "train_items -> triplets -> decode -> resize -> augment -> triplet_batch -> model -> cosine_loss -> adam"
 )");
-    folder_.write("classifier.toml", demo + R"(each_epoch = ["train", "validate"]
+    write_extension("classifier.toml", "demo-triplets.toml",
+                    demo + R"(each_epoch = ["train", "validate"]
 [stage.model]
 use = "model.rccapsnet_cls"
 classes = 14
@@ -79,15 +79,9 @@ validate = "query_items -> prepare -> model -> decoder -> margin -> reconstructi
   /// The metrics of a complete run.
   std::string run(const std::string& file, const std::string& directory, int threads,
                   const std::string& precision = "float32") {
-    const Finished finished =
-        seam({"run", file, "--plugin-path", SEAM_SYSTEM_PLUGINS, "--run-dir", directory,
-              "--precision", precision, "--threads", std::to_string(threads)},
-             folder_.path());
-    EXPECT_EQ(finished.exit_code, 0) << finished.err;
-    return text_of_file(folder_.path() / directory / "metrics.jsonl");
+    file_ = file;
+    return completed(directory, threads, {"--precision", precision});
   }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(CapsuleNetworksTest, TheResidualNetworkTrainsAndRetrievesTheSameForAnyNumberOfThreads) {
@@ -137,8 +131,7 @@ TEST_F(CapsuleNetworksTest, TheThesisClassifiersTrainValidateAndMeasureTheTestAt
   run("retrieval.toml", "wardrobe_run", 2);
   write_category_lists(folder_);
   for (const std::string network : {"sccapsnet-cls", "rccapsnet-cls"}) {
-    folder_.write("category.toml", "extends = \"" + std::string(SEAM_SOURCE) +
-                                       "/pipelines/thesis/" + network + ".toml\"\n" + R"(
+    write_extension("category.toml", "thesis/" + network + ".toml", R"(
 [stage.train_items]
 root = "wardrobe"
 partition = "Eval/list_category_partition.txt"

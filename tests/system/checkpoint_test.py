@@ -46,15 +46,11 @@ with safetensors.safe_open(file, "pt") as opened:
     metadata = opened.metadata()
 
 stages = dict(json.loads(metadata["seam.stages"]))
-if stages.get("model") != "model.sccapsnet" or stages.get("adam") != "train.adam":
-    judge.failures.append(f"the stages are {stages}")
-if metadata["seam.run.epochs_done"] != "2" or metadata["format"] != "pt":
-    judge.failures.append(f"the metadata is {metadata}")
+judge.holds(stages.get("model") == "model.sccapsnet" and stages.get("adam") == "train.adam", f"the stages are {stages}")
+judge.holds(metadata["seam.run.epochs_done"] == "2" and metadata["format"] == "pt", f"the metadata is {metadata}")
 weights = {key: tensor for key, tensor in tensors.items() if key.startswith("model/")}
 trained = [key for key, tensor in weights.items() if tensor.is_floating_point()]
-if len(trained) < 5 or not all(torch.isfinite(weights[key]).all() for key in trained):
-    judge.failures.append(f"the model's weights are {sorted(weights)}")
-if not any(key.startswith("adam/") for key in tensors):
-    judge.failures.append("there is no state of the optimizer")
+judge.holds(len(trained) >= 5 and all(torch.isfinite(weights[key]).all() for key in trained), f"the model's weights are {sorted(weights)}")
+judge.holds(any(key.startswith("adam/") for key in tensors), "there is no state of the optimizer")
 print(f"{len(tensors)} tensors, {sum(tensor.numel() for tensor in weights.values())} numbers in the model")
 judge.end()

@@ -6,7 +6,7 @@ and the run is the same as if the file had set it. A number that does not fit th
 
 import shutil
 
-from judge import FLOWS, NETWORK, QUERIES, RETRIEVAL, WARDROBE, Judge
+from judge import FLOWS, NETWORK, QUERIES, RETRIEVAL, WARDROBE, Judge, metrics
 
 REST = NETWORK.replace("classes = 14\n", "") + RETRIEVAL + QUERIES + FLOWS + """
 [pipeline]
@@ -35,15 +35,11 @@ def classes(run):
     return [line for line in lines if "classes = " in line]
 
 
-def metrics(run):
-    return (judge.folder / run / "metrics.jsonl").read_bytes()
-
-
 first = judge.succeed("run", "counted.toml", "--run-dir", "first")
 judge.check("it shows that images are drawn", first.stderr.count("drawing a wardrobe"), 1)
 judge.check("the number is recorded", classes("first"), ["classes = 14"])
 judge.run("counted.toml", "set", "--set", "stage.model.classes=14")
-judge.check("the run is that of a file that sets it", metrics("first"), metrics("set"))
+judge.check("the run is that of a file that sets it", metrics(judge.folder / "first"), metrics(judge.folder / "set"))
 
 again = judge.succeed("run", "counted.toml", "--run-dir", "first", "--resume-if-present")
 judge.check("the same command finds the run complete", "nothing left to do" in again.stderr, True)

@@ -14,8 +14,8 @@ import subprocess
 import sys
 import time
 
-from judge import WARDROBE, Judge
-from lane_pipelines import LONG, metrics
+from judge import WARDROBE, Judge, metrics
+from lane_pipelines import LONG
 
 try:
     import yaml

@@ -1,6 +1,5 @@
 """NumPy validates the files of the export stages: export_test.py SEAM."""
 
-import csv
 import sys
 
 from judge import NETWORK, WARDROBE, Judge
@@ -47,36 +46,28 @@ folder = judge.folder
 (folder / "judged.toml").write_text(PIPELINE)
 judge.run("judged.toml", "out")
 vectors = numpy.load(folder / "out/vectors.npy")
-with open(folder / "out/vectors.csv", newline="") as file:
-    rows = list(csv.DictReader(file))
-with open(folder / "out/nearest.csv", newline="") as file:
-    found = list(csv.DictReader(file))
+rows = judge.rows("out/vectors.csv")
+found = judge.rows("out/nearest.csv")
 pictures = {str(path.relative_to(folder / "wardrobe")) for path in (folder / "wardrobe").rglob("*.*")}
 
-if vectors.dtype != numpy.float32 or len(vectors) != len(rows) or not numpy.isfinite(vectors).all():
-    judge.failures.append(f"{vectors.dtype}{list(vectors.shape)} for {len(rows)} lines")
+judge.holds(vectors.dtype == numpy.float32 and len(vectors) == len(rows) and numpy.isfinite(vectors).all(),
+            f"{vectors.dtype}{list(vectors.shape)} for {len(rows)} lines")
 halves = numpy.load(folder / "out/halves.npy")
-if halves.dtype != numpy.float16 or (halves != vectors.astype(numpy.float16)).any():
-    judge.failures.append(f"{halves.dtype} is not the rounded {vectors.dtype}")
-if [row["row"] for row in rows] != [str(i) for i in range(len(rows))]:
-    judge.failures.append("rows are not numbered from 0")
-if len({row["path"] for row in rows}) != len(rows) or not {row["path"] for row in rows} & pictures:
-    judge.failures.append(f"paths such as {rows[0]['path']} are not those of the pictures")
+judge.holds(halves.dtype == numpy.float16 and (halves == vectors.astype(numpy.float16)).all(), f"{halves.dtype} is not the rounded {vectors.dtype}")
+judge.check("rows are numbered from 0", [row["row"] for row in rows], [str(i) for i in range(len(rows))])
+judge.holds(len({row["path"] for row in rows}) == len(rows) and {row["path"] for row in rows} & pictures,
+            f"paths such as {rows[0]['path']} are not those of the pictures")
 
 # Queries and gallery are the same list, so that every line can be recomputed from the vectors.
 row_of = {row["path"]: i for i, row in enumerate(rows)}
 wide = vectors.astype(numpy.float64)
-if len(found) != 4 * len(rows):
-    judge.failures.append(f"{len(found)} lines for {len(rows)} queries")
+judge.check("neighbours", len(found), 4 * len(rows))
 for line in found:
     query, picture = row_of[line["query"]], row_of[line["picture"]]
     distances = ((wide - wide[query]) ** 2).sum(axis=1)
-    if abs(float(line["distance"]) - distances[picture]) > 1e-4:
-        judge.failures.append(f"{line} is at distance {distances[picture]}")
-    if abs(numpy.sort(distances)[int(line["rank"]) - 1] - distances[picture]) > 1e-4:
-        judge.failures.append(f"{line} has another rank")
-    if rows[picture]["item"] != line["item"] or rows[query]["item"] != line["query_item"]:
-        judge.failures.append(f"{line} names other items")
+    judge.holds(abs(float(line["distance"]) - distances[picture]) <= 1e-4, f"{line} is at distance {distances[picture]}")
+    judge.holds(abs(numpy.sort(distances)[int(line["rank"]) - 1] - distances[picture]) <= 1e-4, f"{line} has another rank")
+    judge.holds(rows[picture]["item"] == line["item"] and rows[query]["item"] == line["query_item"], f"{line} names other items")
 
 print(f"{len(rows)} embeddings of {vectors.shape[1]} elements, {len(found)} neighbours")
 judge.end()

@@ -15,38 +15,9 @@ import time
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 SEAM = BUILD / "bin" / "seam"
 PLUGINS = BUILD / "tests" / "plugins" / "system"
+HERE = pathlib.Path(__file__).parent
 
-COUNTING = """
-[pipeline]
-name = "counting"
-seed = 5
-
-[stage.numbers]
-use = "test.count"
-n = 400
-
-[stage.add]
-use = "test.add"
-amount = 3
-chance = 100
-
-[stage.gate]
-use = "test.gate"
-folder = "gate"
-epoch = 2
-
-[stage.fail]
-use = "test.fail"
-
-[stage.total]
-use = "test.total"
-
-[flow]
-train = "numbers -> gate -> fail -> add -> total"
-
-[schedule]
-epochs = 4
-"""
+COUNTING = (HERE / "counting.toml").read_text().replace("n = 40\n", "n = 400\n")
 
 LISTENING = """
 [stage.calls]
@@ -59,74 +30,11 @@ use = "test.total"
 main = "calls -> total"
 """
 
-ITEMS = """
-[stage.{name}]
-use = "dataset.wardrobe"
-root = "wardrobe"
-split = "{split}"
-items = 56
-colours = 2
-views = 3
-size = 48
-"""
-
-TRAINING = """
-[pipeline]
-name = "training"
-seed = 3
-""" + "".join(ITEMS.format(name=f"{split}_items", split=split)
-              for split in ("train", "query", "gallery")) + """
-[stage.triplets]
-use = "sampling.triplets"
-
-[stage.decode]
-use = "image.decode"
-
-[stage.augment]
-use = "image.augment"
-
-[stage.triplet_batch]
-use = "batch"
-size = 24
-group_size = 3
-
-[stage.batch]
-use = "batch"
-size = 10
-
-[stage.model]
-use = "model.sccapsnet"
-classes = 14
-width = 16
-primary_channels = 64
-
-[stage.triplet_loss]
-use = "loss.triplet"
-
-[stage.adam]
-use = "train.adam"
-
-[stage.gallery]
-use = "retrieval.index"
-masks = ["none", "predicted"]
-
-[stage.search]
-use = "retrieval.search"
-index = "gallery"
-masks = ["none", "predicted"]
-
-[stage.recall]
-use = "retrieval.recall"
-
-[flow]
-train    = "train_items -> triplets -> decode -> augment -> triplet_batch -> model -> triplet_loss -> adam"
-gallery  = "gallery_items -> decode -> batch -> model -> gallery"
-evaluate = "query_items -> decode -> batch -> model -> search -> recall"
-
-[schedule]
-epochs = 8
-each_epoch = ["train", "gallery", "evaluate"]
-"""
+TRAINING = (HERE / "training.toml").read_text()
+for small, large in (("items = 28", "items = 56"), ("views = 2", "views = 3"), ("size = 32", "size = 48"), (" digest ->", ""),
+                     ("epochs = 3", "epochs = 8")):
+    assert small in TRAINING, small
+    TRAINING = TRAINING.replace(small, large)
 
 
 class Run:
@@ -210,6 +118,9 @@ class Place:
     def metrics(self, directory):
         return (self.folder / directory / "metrics.jsonl").read_bytes()
 
+    def same(self, directory):
+        return "identical" if self.metrics(directory) == self.metrics("whole") else "differ"
+
     def compare(self, directory, more=()):
         """Resumes the run and compares it with an undisturbed one."""
         resumed = self.resume(directory)
@@ -217,7 +128,7 @@ class Place:
             return f"exit {resumed.code}"
         if not (self.folder / "whole").exists():
             assert self.run("whole", *more).end().code == 0
-        return "identical" if self.metrics(directory) == self.metrics("whole") else "differ"
+        return self.same(directory)
 
 
 class Gate:
@@ -364,13 +275,23 @@ def kills(table, root, most):
                 shutil.rmtree(place.folder / "out", ignore_errors=True)
                 run = place.run("out")
     run.end()
-    same = place.metrics("out") == place.metrics("whole")
     table.row(f"SIGKILL at {killed} random moments of a training", run,
               r"ledger: every packet is accounted for|there is nothing left to do", 0, ledger_of(run),
-              "identical" if same else "differ")
+              place.same("out"))
     if killed < most:
         table.wrong.append(f"the training ended after {killed} kills")
     print(f"\n(epochs done at the kills: {', '.join(where)} of 8)\n", flush=True)
+
+
+def killed_at_gate(place, directory):
+    """Kills a run in its third epoch; returns its newest checkpoint."""
+    gate = Gate(place)
+    run = place.run(directory)
+    gate.wait()
+    run.process.kill()
+    run.end()
+    gate.remove()
+    return place.folder / directory / "checkpoints/epoch-2.safetensors"
 
 
 def disks(table, root):
@@ -390,29 +311,16 @@ def disks(table, root):
     else:
         print("| a full disk | not tried: mounting a tmpfs needs root | | | | |")
 
-    gate = Gate(place)
-    run = place.run("cut")
-    gate.wait()
-    run.process.kill()
-    run.end()
-    gate.remove()
-    newest = place.folder / "cut/checkpoints/epoch-2.safetensors"
+    newest = killed_at_gate(place, "cut")
     newest.write_bytes(newest.read_bytes()[:-40])
     resumed = place.resume("cut")
     place.run("whole").end()
-    same = place.metrics("cut") == place.metrics("whole")
     table.row("a truncated checkpoint, resumed", resumed, r"checkpoint .* is damaged.*", 0,
-              ledger_of(resumed), "identical" if same else "differ")
+              ledger_of(resumed), place.same("cut"))
     if not newest.with_name("epoch-2.safetensors.damaged").exists():
         table.wrong.append("the truncated checkpoint is gone")
 
-    gate = Gate(place)
-    run = place.run("unread")
-    gate.wait()
-    run.process.kill()
-    run.end()
-    gate.remove()
-    newest = place.folder / "unread/checkpoints/epoch-2.safetensors"
+    newest = killed_at_gate(place, "unread")
     kept = newest.read_bytes()
     newest.unlink()
     newest.symlink_to(newest)  # root can read a file regardless of its permissions
@@ -449,14 +357,13 @@ def files_that_change(table, root):
     gate.remove()
     run.end()
     place.run("whole").end()
-    same = place.metrics("out") == place.metrics("whole")
+    same = place.same("out")
     table.row("the plugin replaced on disk during the run", run, r"ledger: .*", 0, ledger_of(run),
-              "identical, not resumed" if same else "differ")
+              "identical, not resumed" if same == "identical" else same)
     (place.folder / "out/checkpoints/epoch-4.safetensors").unlink()
     resumed = place.resume("out")
-    same = place.metrics("out") == place.metrics("whole")
     table.row("... and resumed with the other plugin", resumed, r"the plugins have changed.*", 0,
-              ledger_of(resumed), "identical" if same else "differ")
+              ledger_of(resumed), place.same("out"))
 
 
 def main():

@@ -10,11 +10,12 @@ import json
 import math
 import os
 import pathlib
-import struct
 import subprocess
 import sys
 import tempfile
 import time
+
+from judge import metrics, tensors
 
 DEMO = "pipelines/demo.toml"
 LIMIT = 600  # seconds for a run
@@ -50,17 +51,9 @@ def recall(folder):
 
 
 def contents(folder):
-    """The metrics, and the tensors of the checkpoints; the rest of a checkpoint includes durations."""
-    found = {"metrics": (folder / "metrics.jsonl").read_text()}
-    for checkpoint in (folder / "checkpoints").iterdir():
-        data = checkpoint.read_bytes()
-        start = 8 + struct.unpack("<Q", data[:8])[0]
-        tensors = json.loads(data[8:start])
-        tensors.pop("__metadata__", None)
-        for name, tensor in tensors.items():
-            begin, end = (start + offset for offset in tensor["data_offsets"])
-            found[f"{checkpoint.name} {name}"] = data[begin:end]
-    return found
+    """The metrics, and the tensors of the checkpoints."""
+    checkpoints = (folder / "checkpoints").iterdir()
+    return metrics(folder), {checkpoint.stem: tensors(folder, checkpoint.stem) for checkpoint in checkpoints}
 
 
 def interrupted(folder, *options):

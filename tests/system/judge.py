@@ -1,8 +1,10 @@
 """Shared by the tests that check a run's files: stages of a small data set and a small network, and the program."""
 
+import csv
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -26,7 +28,20 @@ width = 8
 primary_channels = 64
 """
 
-# Training on triplets and leave-one-out evaluation.
+# Leave-one-out evaluation, and with training on triplets.
+SEARCH = """
+[stage.gallery]
+use = "retrieval.index"
+[stage.search]
+use = "retrieval.search"
+index = "gallery"
+k = 10
+exclude_self = true
+[stage.recall]
+use = "retrieval.recall"
+k = [1, 5]
+"""
+
 RETRIEVAL = """
 [stage.triplets]
 use = "sampling.triplets"
@@ -42,17 +57,7 @@ size = 16
 use = "loss.triplet"
 [stage.adam]
 use = "train.adam"
-[stage.gallery]
-use = "retrieval.index"
-[stage.search]
-use = "retrieval.search"
-index = "gallery"
-k = 10
-exclude_self = true
-[stage.recall]
-use = "retrieval.recall"
-k = [1, 5]
-"""
+""" + SEARCH
 
 # After RETRIEVAL: grey images; the flows that train and evaluate.
 QUERIES = """
@@ -70,6 +75,20 @@ train = "items -> triplets -> decode -> triplet_batch -> model -> triplet_loss -
 gallery = "query_items -> decode -> batch -> model -> gallery"
 evaluate = "query_items -> decode -> batch -> model -> search -> recall"
 """
+
+
+def metrics(run):
+    return (run / "metrics.jsonl").read_bytes()
+
+
+def tensors(run, name="epoch-2"):
+    """The checkpoint without its metadata, which has durations and the text of the pipeline."""
+    content = (run / "checkpoints" / f"{name}.safetensors").read_bytes()
+    size = struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8:8 + size])
+    header.pop("__metadata__")
+    return {key: (entry["dtype"], entry["shape"], content[8 + size + entry["data_offsets"][0]:8 + size + entry["data_offsets"][1]])
+            for key, entry in header.items()}
 
 
 class Judge:
@@ -97,6 +116,12 @@ class Judge:
         """Runs a pipeline file into the folder `out`; ends the test if the run fails."""
         return self.succeed("run", file, "--run-dir", out, *options, **variables)
 
+    def draw_wardrobe(self):
+        """Draws the photographs of WARDROBE; returns their files."""
+        (self.folder / "draw.toml").write_text(WARDROBE + '[stage.decode]\nuse = "image.decode"\n[flow]\ndraw = "items -> decode"\n')
+        self.run("draw.toml", "drawn")
+        return sorted((self.folder / "wardrobe/img").rglob("*.jpg"))
+
     def holds(self, condition, what):
         if not condition:
             self.failures.append(what)
@@ -104,11 +129,19 @@ class Judge:
     def check(self, what, found, expected=True):
         self.holds(found == expected, f"{what}: {found!r} instead of {expected!r}")
 
-    def refused(self, what, part, *arguments, code=2):
+    def refused(self, what, part, *arguments, code=2, **variables):
         """The program must end with this code and name the reason."""
-        ran = self.call(*arguments)
+        ran = self.call(*arguments, **variables)
         self.holds(ran.returncode == code and part in ran.stderr,
                    f"{what}: exit code {ran.returncode}, without '{part}'\n{ran.stderr}")
+
+    def rows(self, file):
+        """The rows of a CSV file."""
+        with open(self.folder / file, newline="") as lines:
+            return list(csv.DictReader(lines))
+
+    def results(self, run):
+        return metrics(self.folder / run), tensors(self.folder / run)
 
     def scores(self, run):
         return json.loads((self.folder / run / "score.json").read_text())["scores"]

@@ -1,17 +1,11 @@
-"""Pipelines whose networks compute in lanes, and what they give; for the tests of lanes and of ranks."""
+"""Pipelines whose networks compute in lanes; for the tests of lanes and of ranks."""
 
-import json
-import struct
-
-from judge import NETWORK, QUERIES, RETRIEVAL, WARDROBE
+from judge import FLOWS, NETWORK, QUERIES, RETRIEVAL, WARDROBE
 
 # Batch statistics, dropout, a mask by the anchor's category: triplets must not be cut.
 TRIPLETS = WARDROBE + QUERIES + RETRIEVAL + NETWORK + """
 dropout = 0.3
-[flow]
-train = "items -> triplets -> decode -> triplet_batch -> model -> triplet_loss -> adam"
-gallery = "query_items -> decode -> batch -> model -> gallery"
-evaluate = "query_items -> decode -> batch -> model -> search -> recall"
+""" + FLOWS + """
 [schedule]
 epochs = 2
 """
@@ -65,17 +59,3 @@ keep = 100
 
 # A flow is long enough to be interrupted.
 LONG = CHAIN.replace("per_epoch = 6", "per_epoch = 60")
-
-
-def metrics(run):
-    return (run / "metrics.jsonl").read_bytes()
-
-
-def tensors(run, name="epoch-2"):
-    """The checkpoint without its metadata, which has the text of the pipeline."""
-    content = (run / "checkpoints" / f"{name}.safetensors").read_bytes()
-    size = struct.unpack("<Q", content[:8])[0]
-    header = json.loads(content[8:8 + size])
-    header.pop("__metadata__")
-    return {key: (entry["dtype"], entry["shape"], content[8 + size + entry["data_offsets"][0]:8 + size + entry["data_offsets"][1]])
-            for key, entry in header.items()}

@@ -4,21 +4,17 @@ import subprocess
 import time
 
 from judge import WARDROBE, Judge
-from lane_pipelines import CHAIN, TRIPLETS, metrics, tensors
+from lane_pipelines import CHAIN, TRIPLETS
 
 judge = Judge()
 (judge.folder / "triplets.toml").write_text(TRIPLETS)
 (judge.folder / "chain.toml").write_text(CHAIN)
 
 
-def results(run):
-    return metrics(judge.folder / run), tensors(judge.folder / run)
-
-
 def train(file, out, *settings, threads=1):
     sets = [part for setting in settings for part in ("--set", setting)]
     judge.run(f"{file}.toml", out, "--threads", str(threads), *sets)
-    return results(out)
+    return judge.results(out)
 
 
 for file in ("triplets", "chain"):
@@ -42,7 +38,7 @@ while program.poll() is None and not list(cut.glob("checkpoints/*-step-*.safeten
 program.kill()
 judge.holds(program.wait() != 0, "the run ended before it could be killed")
 judge.succeed("run", "--resume", "cut")
-judge.check("a resumed run has the results of a whole one", results("cut") == kept)
+judge.check("a resumed run has the results of a whole one", judge.results("cut") == kept)
 
 # Lanes belong to the experiment, their memory does not.
 resolved = cut / "resolved.toml"

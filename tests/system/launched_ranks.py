@@ -1,7 +1,6 @@
 """Runs of several ranks that mpirun starts in a judge's folder; for ranks_test.py and rank_faults.py."""
 
 import os
-import pathlib
 import shutil
 import subprocess
 import sys

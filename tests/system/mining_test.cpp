@@ -3,10 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
-#include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "tests/system/run_fixture.hpp"
 
@@ -49,27 +47,24 @@ class MiningTest : public RunFixture {
   void write(const std::string& schedule) const {
     write_extension("mined.toml", "demo-triplets.toml", small + schedule);
   }
-  Finished run(const std::string& directory, int threads, const std::vector<std::string>& more = {},
-               const std::map<std::string, std::string>& environment = {}) const {
-    return seam(run_into(directory, threads, more), here(), environment);
-  }
   void expect_resumed_as_whole(const std::string& directory) const {
     const Finished resumed = resume(directory);
     ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
     expect_as_whole(directory);
   }
-  void expect_as_whole(const std::string& directory) const {
-    EXPECT_EQ(metrics(directory), metrics("whole"));
-    EXPECT_TRUE(weights(directory) == weights("whole")) << "other weights";
+  /// Kills a run in its second epoch; it continues to the same bytes.
+  void expect_whole_after_a_kill() const {
+    const Finished killed = run(
+        "killed", 2, {}, {{"SEAM_TEST_RAISE_at_batch", "train 1 1 " + std::to_string(SIGKILL)}});
+    EXPECT_EQ(killed.signal, SIGKILL);
+    expect_resumed_as_whole("killed");
   }
 };
 
 TEST_F(MiningTest, IsTheSameForAnyNumberOfThreadsAndGoesOnToTheSameBytes) {
   write("each_epoch = [\"mine\", \"train\"]\n");
-  const Finished whole = run("whole", 2);
-  ASSERT_EQ(whole.exit_code, 0) << whole.err;
-  EXPECT_THAT(metrics("whole"), HasSubstr("semi_hard.distance"));
-  ASSERT_EQ(run("eight", 8).exit_code, 0);
+  EXPECT_THAT(completed("whole", 2), HasSubstr("semi_hard.distance"));
+  completed("eight", 8);
   expect_as_whole("eight");
 
   const std::string interrupt = " " + std::to_string(SIGINT);
@@ -81,21 +76,13 @@ TEST_F(MiningTest, IsTheSameForAnyNumberOfThreadsAndGoesOnToTheSameBytes) {
     EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
     expect_resumed_as_whole(directory);
   }
-
-  const Finished killed =
-      run("killed", 2, {}, {{"SEAM_TEST_RAISE_at_batch", "train 1 1 " + std::to_string(SIGKILL)}});
-  EXPECT_EQ(killed.signal, SIGKILL);
-  expect_resumed_as_whole("killed");
+  expect_whole_after_a_kill();
 }
 
 TEST_F(MiningTest, WhatWasMinedOnceIsKeptInTheCheckpoint) {
   write("before = [\"mine\"]\neach_epoch = [\"train\"]\n");
-  const Finished whole = run("whole", 2);
-  ASSERT_EQ(whole.exit_code, 0) << whole.err;
-  const Finished killed =
-      run("killed", 2, {}, {{"SEAM_TEST_RAISE_at_batch", "train 1 1 " + std::to_string(SIGKILL)}});
-  EXPECT_EQ(killed.signal, SIGKILL);
-  expect_resumed_as_whole("killed");
+  completed("whole", 2);
+  expect_whole_after_a_kill();
 }
 
 TEST_F(MiningTest, TrainingBeforeMiningIsRefused) {

@@ -1,6 +1,6 @@
 """The file of `seam new pipeline --table` passes the check and trains: own_table_test.py SEAM."""
 
-from judge import WARDROBE, Judge
+from judge import Judge
 
 judge = Judge()
 
@@ -13,9 +13,7 @@ def refused(what, part, table):
 
 folder = judge.folder
 # Images of a user: drawn by the program, but only their files and items are known.
-(folder / "draw.toml").write_text(WARDROBE + '[stage.decode]\nuse = "image.decode"\n[flow]\ndraw = "items -> decode"\n')
-judge.run("draw.toml", "drawn")
-pictures = [(file.relative_to(folder), file.parent.name) for file in sorted((folder / "wardrobe/img").rglob("*.jpg"))]
+pictures = [(file.relative_to(folder), file.parent.name) for file in judge.draw_wardrobe()]
 items = sorted({item for _, item in pictures})
 judge.check("items", len(items) >= 20)
 

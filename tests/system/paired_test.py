@@ -4,7 +4,6 @@ Two learning rates with two seeds each. The mean difference must be that of the 
 number of threads; runs with files that do not match are rejected by name.
 """
 
-import csv
 import json
 import shutil
 
@@ -20,8 +19,7 @@ def compare(runs, *options):
 
 def scored(file):
     """Each query's value of none.r@1, by its name."""
-    with open(file, newline="") as lines:
-        return {line["observation"]: float(line["none.r@1"]) for line in csv.DictReader(lines)}
+    return {line["observation"]: float(line["none.r@1"]) for line in judge.rows(file)}
 
 
 def mean(values):

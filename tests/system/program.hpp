@@ -49,8 +49,6 @@ class Program {
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
-  Program(Program&&) = delete;
-  Program& operator=(Program&&) = delete;
 
   void signal(int number) const;
   /// Signals the process and the processes that it started in its group.

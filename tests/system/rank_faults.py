@@ -10,11 +10,10 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 from judge import Judge
-from lane_pipelines import LONG, metrics, tensors
+from lane_pipelines import LONG
 from launched_ranks import LaunchedRanks, lanes
 
 judge = Judge()
@@ -24,15 +23,11 @@ print("| fault | what was printed | exit | seconds until the end | resumed by | 
 print("|---|---|---|---|---|---|", flush=True)
 
 
-def results(run):
-    return metrics(judge.folder / run), tensors(judge.folder / run)
-
-
 def resumed(out, ranks):
     """Whether `ranks` ranks complete the run with the results of a whole one."""
     code, errors = launched.end(launched.start(ranks, "run", "long.toml", "--run-dir", out, "--resume-if-present", *lanes(4)))
     judge.check(f"{out}, resumed\n{errors}\n", code, 0)
-    return code == 0 and results(out) == whole
+    return code == 0 and judge.results(out) == whole
 
 
 def row(fault, program, began, said, code=None, out=None, ranks=1):
@@ -58,7 +53,7 @@ def running(out, *more, **variables):
 
 
 judge.run("long.toml", "whole", "--threads", "1", "--set", "pipeline.lanes=4")
-whole = results("whole")
+whole = judge.results("whole")
 began = time.monotonic()
 launched.end(launched.start(2, "run", "long.toml", "--run-dir", "undisturbed", *lanes(4)))
 length = time.monotonic() - began

@@ -1,16 +1,13 @@
 """A training run by several processes that mpirun starts: ranks_test.py SEAM."""
 
 import os
-import pathlib
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 
 from judge import Judge
-from lane_pipelines import CHAIN, LONG, TRIPLETS, metrics, tensors
+from lane_pipelines import CHAIN, LONG, TRIPLETS
 from launched_ranks import LaunchedRanks, lanes
 
 judge = Judge()
@@ -21,15 +18,11 @@ start, end = launched.start, launched.end
 (judge.folder / "long.toml").write_text(LONG)
 
 
-def results(run):
-    return metrics(judge.folder / run), tensors(judge.folder / run)
-
-
 def same(what, ranks, file, out, expected, *settings):
     code, errors = end(start(ranks, "run", file, "--run-dir", out, *settings))
     judge.check(f"{what}: exit code\n{errors}\n", code, 0)
     if code == 0:
-        judge.check(f"{what}: the bytes of one process", results(out) == expected)
+        judge.check(f"{what}: the bytes of one process", judge.results(out) == expected)
         judge.check(f"{what}: what is printed once", errors.count("run directory"), 1)
 
 
@@ -37,14 +30,14 @@ def same(what, ranks, file, out, expected, *settings):
 expected = {}
 for file in ("triplets", "chain"):
     judge.run(f"{file}.toml", f"{file}-one", "--threads", "1", "--set", "pipeline.lanes=4")
-    expected[file] = results(f"{file}-one")
+    expected[file] = judge.results(f"{file}-one")
 for ranks in (1, 2, 4):
     for file in ("triplets", "chain"):
         same(f"{file} by {ranks}", ranks, f"{file}.toml", f"{file}-{ranks}", expected[file], *lanes(4))
     same(f"recomputed by {ranks}", ranks, "triplets.toml", f"recomputed-{ranks}", expected["triplets"], *lanes(4, "recompute"))
 same("four lanes by three", 3, "chain.toml", "uneven", expected["chain"], *lanes(4))
 judge.run("chain.toml", "narrow-one", "--threads", "1", "--set", "pipeline.lanes=4", "--set", 'pipeline.precision="bfloat16"')
-same("in bfloat16", 2, "chain.toml", "narrow", results("narrow-one"), *lanes(4), "--set", "'pipeline.precision=\"bfloat16\"'")
+same("in bfloat16", 2, "chain.toml", "narrow", judge.results("narrow-one"), *lanes(4), "--set", "'pipeline.precision=\"bfloat16\"'")
 
 
 def names(run):
@@ -57,7 +50,7 @@ judge.check("folders of the other ranks are removed", list(launched.temporary.gl
 
 # A rank that is killed ends all of them; any number of ranks resumes the run.
 judge.run("long.toml", "long-one", "--threads", "1", "--set", "pipeline.lanes=4")
-long = results("long-one")
+long = judge.results("long-one")
 program = start(2, "run", "long.toml", "--run-dir", "killed", *lanes(4))
 launched.wait_for("a kill", "killed/checkpoints/*-step-*.safetensors", program)
 os.kill(launched.pid(1), signal.SIGKILL)
@@ -67,7 +60,7 @@ judge.holds(code not in (0, "no end"), f"a killed rank: exit code {code}\n{error
 judge.holds(time.monotonic() - began < 15, f"a killed rank ended the others after {time.monotonic() - began} s")
 code, errors = end(start(4, "run", "--resume", "killed"))
 judge.check(f"resumed by four: exit code\n{errors}\n", code, 0)
-judge.check("killed with two ranks, resumed by four", results("killed") == long)
+judge.check("killed with two ranks, resumed by four", judge.results("killed") == long)
 
 # A request to one rank stops all of them within the flow.
 program = start(4, "run", "long.toml", "--run-dir", "stopped", *lanes(4))
@@ -78,7 +71,7 @@ judge.check(f"stopped: exit code\n{errors}\n", code, 4)
 judge.holds(re.search(r"stopped on request .* after step \d+ of flow 'train'", errors), f"what a stop prints\n{errors}")
 judge.holds(list((judge.folder / "stopped/checkpoints").glob("epoch-0-step-*")), "the step is kept")
 judge.succeed("run", "--resume", "stopped")
-judge.check("stopped with four ranks, resumed by one process", results("stopped") == long)
+judge.check("stopped with four ranks, resumed by one process", judge.results("stopped") == long)
 
 # A flow that cannot be resumed within itself is stopped too, and repeated: `max_errors` is a fraction of all packets of a flow.
 program = start(2, "run", "long.toml", "--run-dir", "repeated", *lanes(4), "--set", "pipeline.max_errors=0.5")
@@ -88,13 +81,13 @@ code, errors = end(program)
 judge.check(f"stopped without a point: exit code\n{errors}\n", code, 4)
 judge.holds("since the last checkpoint is lost and will be repeated" in errors, f"what is lost\n{errors}")
 judge.succeed("run", "--resume", "repeated")
-judge.check("stopped without a point, resumed by one process", results("repeated") == long)
+judge.check("stopped without a point, resumed by one process", judge.results("repeated") == long)
 
 # A job whose time is up is continued by another one.
 code, errors = end(start(2, "run", "long.toml", "--run-dir", "limited", "--time-limit", "2s", *lanes(4)))
 judge.check(f"a time limit: exit code\n{errors}\n", code, 4)
 judge.run("long.toml", "limited", "--resume-if-present", "--set", "pipeline.lanes=4")  # slow ones have not begun
-judge.check("with a time limit, resumed by one process", results("limited") == long)
+judge.check("with a time limit, resumed by one process", judge.results("limited") == long)
 
 
 # A rank that fails alone: rank 1 cannot decode an image.
@@ -117,7 +110,7 @@ code, errors = end(start(2, "run", "chain.toml", "--run-dir", str(judge.folder /
 judge.check(f"a rank fails alone, and stages may skip\n{errors}\n", (code, errors.count("rank 1 failed: ")), (3, 1))
 judge.holds((judge.folder / "skipping/checkpoints/epoch-1.safetensors").exists(), "the rank fails in the first epoch")
 judge.succeed("run", "--resume", "skipping")
-judge.check("after the failure of a rank, resumed by one process", results("skipping") == expected["chain"])
+judge.check("after the failure of a rank, resumed by one process", judge.results("skipping") == expected["chain"])
 
 
 def refused(what, part, ranks, *arguments, code=2):

@@ -51,18 +51,13 @@ for page in pages:
         document = drawn(page, judge.folder, width, height)
         where = f"{page.name} at {width}x{height}"
         root = re.search("<html[^>]*>", document)[0]
-        if "data-failed" in root:
-            judge.failures.append(f"{where}: {root}")
-        if 'data-wide="false"' not in root:
-            judge.failures.append(f"{where}: wider than its window: {root}")
-        if int(re.search('data-charts="([0-9]+)"', root)[1]) < 4:
-            judge.failures.append(f"{where}: charts are missing: {root}")
+        judge.holds("data-failed" not in root, f"{where}: {root}")
+        judge.holds('data-wide="false"' in root, f"{where}: wider than its window: {root}")
+        judge.holds(int(re.search('data-charts="([0-9]+)"', root)[1]) >= 4, f"{where}: charts are missing: {root}")
         for text in ("recall@1", "Time", "Nearest neighbours", "Input batches of the model", "triplet_loss", "Tensors took at most",
                      "&lt;script&gt;document.title"):
-            if text not in document:
-                judge.failures.append(f"{where}: no {text}")
-        if "<title>broken" in document:
-            judge.failures.append(f"{where}: a run's name was executed")
+            judge.holds(text in document, f"{where}: no {text}")
+        judge.holds("<title>broken" not in document, f"{where}: a run's name was executed")
 
 for page in (report(judge, "moments"), report(judge, "moments", "second", "--output", "moments.html")):
     document = drawn(page, judge.folder, 1280, 900)

@@ -40,6 +40,18 @@ class RunFixture : public ::testing::Test {
     more.insert(more.begin(), {"--threads", std::to_string(threads)});
     return run_into(directory, more);
   }
+  [[nodiscard]] Finished run(const std::string& directory, int threads,
+                             const std::vector<std::string>& more = {},
+                             const std::map<std::string, std::string>& environment = {}) const {
+    return seam(run_into(directory, threads, more), here(), environment);
+  }
+  /// The metrics of a run; it fails the test if the run does.
+  std::string completed(const std::string& directory, int threads,
+                        const std::vector<std::string>& more = {}) const {
+    const Finished finished = run(directory, threads, more);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return metrics(directory);
+  }
   [[nodiscard]] Finished resume(const std::string& directory) const {
     return seam({"run", "--resume", directory}, here());
   }
@@ -52,6 +64,11 @@ class RunFixture : public ::testing::Test {
                                                               int epochs = 2) const {
     const std::string name = "epoch-" + std::to_string(epochs) + ".safetensors";
     return read_safetensors(here() / directory / "checkpoints" / name).tensors;
+  }
+
+  void expect_as_whole(const std::string& directory) const {
+    EXPECT_EQ(metrics(directory), metrics("whole"));
+    EXPECT_TRUE(weights(directory) == weights("whole")) << "other weights or moments";
   }
 
   TemporaryFolder folder_;

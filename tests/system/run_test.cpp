@@ -29,6 +29,27 @@ class RunTest : public RunFixture {
   [[nodiscard]] std::string score(const std::string& directory) const {
     return text_of_file(here() / directory / "score.json");
   }
+  /// Kills a run at its gate, in the third of four epochs.
+  void kill_at_gate(const std::vector<std::string>& arguments) const {
+    const Gate gate(here() / "gate");
+    Program program(arguments, here());
+    gate.wait_until_reached();
+    program.signal(SIGKILL);
+    EXPECT_EQ(program.finish().signal, SIGKILL);
+    gate.remove();
+  }
+  /// Asks a run at its gate to stop, and opens the gate once it knows.
+  [[nodiscard]] Finished stop_at_gate(const std::vector<std::string>& arguments, int number) const {
+    const Gate gate(here() / "gate");
+    Program program(arguments, here());
+    gate.wait_until_reached();
+    program.signal(number);
+    program.wait_for_error_text("stopping");
+    gate.open();
+    Finished stopped = program.finish();
+    gate.remove();
+    return stopped;
+  }
   /// The metrics of an uninterrupted run.
   std::string whole_metrics() {
     EXPECT_EQ(run("whole").exit_code, 0);
@@ -37,12 +58,7 @@ class RunTest : public RunFixture {
 };
 
 TEST_F(RunTest, AKilledRunGoesOnBitForBit) {
-  const Gate gate(here() / "gate");
-  Program program(run_into("out"), here());
-  gate.wait_until_reached();  // in the third of four epochs
-  program.signal(SIGKILL);
-  EXPECT_EQ(program.finish().signal, SIGKILL);
-  gate.remove();
+  kill_at_gate(run_into("out"));
   EXPECT_FALSE(fs::exists(here() / "out/summary.json"));
 
   const Finished finished = resume("out");
@@ -56,12 +72,7 @@ TEST_F(RunTest, AKilledRunGoesOnBitForBit) {
 }
 
 TEST_F(RunTest, ARunKilledBeforeItsFirstCheckpointBeginsAgain) {
-  const Gate gate(here() / "gate");
-  Program program(run_into("out", {"--set", "stage.gate.epoch=0"}), here());
-  gate.wait_until_reached();
-  program.signal(SIGKILL);
-  program.finish();
-  gate.remove();
+  kill_at_gate(run_into("out", {"--set", "stage.gate.epoch=0"}));
   const Finished finished = resume("out");
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_THAT(finished.err, HasSubstr("starting from the beginning"));
@@ -70,24 +81,12 @@ TEST_F(RunTest, ARunKilledBeforeItsFirstCheckpointBeginsAgain) {
 
 TEST_F(RunTest, OneFromAnotherRunThatIsKilledGoesOnWithTheNewValues) {
   ASSERT_EQ(run("out", {"--set", "schedule.epochs=2"}).exit_code, 0);
-  const auto from_out = [](const std::string& directory) {
-    return std::vector<std::string>{"run",
-                                    "--from",
-                                    "out",
-                                    "--run-dir",
-                                    directory,
-                                    "--set",
-                                    "schedule.epochs=4",
-                                    "--set",
-                                    "stage.add.amount=5"};
-  };
-  ASSERT_EQ(seam(from_out("whole"), here()).exit_code, 0);
-  const Gate gate(here() / "gate");
-  Program program(from_out("new"), here());
-  gate.wait_until_reached();  // in the third epoch: its newest checkpoint is the other run's
-  program.signal(SIGKILL);
-  program.finish();
-  gate.remove();
+  std::vector<std::string> from_out{
+      "run",       "--from", "out", "--set", "schedule.epochs=4", "--set", "stage.add.amount=5",
+      "--run-dir", "whole"};
+  ASSERT_EQ(seam(from_out, here()).exit_code, 0);
+  from_out.back() = "new";
+  kill_at_gate(from_out);  // its newest checkpoint is the other run's
   const Finished finished = resume("new");
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_EQ(metrics("new"), metrics("whole"));
@@ -96,16 +95,9 @@ TEST_F(RunTest, OneFromAnotherRunThatIsKilledGoesOnWithTheNewValues) {
 TEST_F(RunTest, AnInterruptStopsTheFlowAndTheRunGoesOnLater) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
     const std::string directory = "out" + std::to_string(number);
-    const Gate gate(here() / "gate");
     // Many more packets than the limit: most are not emitted before the end.
     const std::vector<std::string> many{"--set", "stage.numbers.n=4000"};
-    Program program(run_into(directory, many), here());
-    gate.wait_until_reached();
-    program.signal(number);
-    program.wait_for_error_text("stopping");
-    gate.open();
-    const Finished stopped = program.finish();
-    gate.remove();
+    const Finished stopped = stop_at_gate(run_into(directory, many), number);
     EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
     EXPECT_THAT(stopped.err, AllOf(HasSubstr("stopped on request after 2 of 4 epochs"),
                                    HasSubstr("seam run --resume")));
@@ -150,9 +142,8 @@ main = "calls -> total"
 )";
 
 TEST_F(RunTest, ASourceThatWaitsIsInterrupted) {
-  folder_.write("listening.toml", listening);
-  Program program(
-      {"run", "listening.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS, "--run-dir", "out"}, here());
+  file_ = folder_.write("listening.toml", listening).filename();
+  Program program(run_into("out"), here());
   program.wait_for_error_text("waiting for a caller");
   program.signal(SIGTERM);
   const Finished stopped = program.finish();
@@ -161,10 +152,8 @@ TEST_F(RunTest, ASourceThatWaitsIsInterrupted) {
 }
 
 TEST_F(RunTest, ASourceThatCannotBeInterruptedIsLeftBehind) {
-  folder_.write("listening.toml", listening);
-  Program program({"run", "listening.toml", "--plugin-path", SEAM_SYSTEM_PLUGINS, "--run-dir",
-                   "out", "--set", "stage.calls.hearing=deaf"},
-                  here());
+  file_ = folder_.write("listening.toml", listening).filename();
+  Program program(run_into("out", {"--set", "stage.calls.hearing=deaf"}), here());
   program.wait_for_error_text("waiting for a caller");
   program.signal(SIGINT);
   program.wait_for_error_text("stopping");
@@ -227,26 +216,12 @@ TEST_F(RunTest, AStageThatBlocksDoesNotOutliveTheTimeLimit) {
 }
 
 TEST_F(RunTest, TheStoppedCodeIsTheUsers) {
-  const Gate gate(here() / "gate");
-  Program program(run_into("out", {"--stopped-code", "85"}), here());
-  gate.wait_until_reached();
-  program.signal(SIGUSR1);
-  program.wait_for_error_text("stopping");
-  gate.open();
-  EXPECT_EQ(program.finish().exit_code, 85);
-  gate.remove();
+  EXPECT_EQ(stop_at_gate(run_into("out", {"--stopped-code", "85"}), SIGUSR1).exit_code, 85);
 }
 
 TEST_F(RunTest, TheSameCommandAgainGoesOnWithItsRun) {
   const std::vector<std::string> again{"--resume-if-present"};
-  const Gate gate(here() / "gate");
-  Program program(run_into("out", again), here());
-  gate.wait_until_reached();
-  program.signal(SIGUSR1);
-  program.wait_for_error_text("stopping");
-  gate.open();
-  EXPECT_EQ(program.finish().exit_code, 4);
-  gate.remove();
+  EXPECT_EQ(stop_at_gate(run_into("out", again), SIGUSR1).exit_code, 4);
   const Finished resumed = run("out", again);
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("resuming after epoch 2 of 4"));
@@ -339,8 +314,7 @@ TEST_F(CrashTest, AThreadOfAPluginThatEndsTheProgramIsAFailure) {
 }
 
 TEST_F(CrashTest, TheResumedRunSaysWhyItHadEnded) {
-  EXPECT_EQ(run("out", {"--set", "stage.fail.kind=crash", "--set", "stage.fail.at=7"}).signal,
-            SIGABRT);
+  EXPECT_EQ(crash("crash").signal, SIGABRT);
   const Finished resumed = resume("out");
   EXPECT_THAT(resumed.err,
               HasSubstr("the last process of this run crashed: abort in stage 'fail'"));

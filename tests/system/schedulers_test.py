@@ -11,7 +11,8 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
+
+from judge import Judge
 
 PIPELINE = """
 [stage.numbers]
@@ -32,25 +33,21 @@ epoch = {0}
 """
 EPOCHS = 4
 
-seam, plugins, page = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+judge = Judge()
+folder = judge.folder
+plugins, page = (pathlib.Path(argument).resolve() for argument in sys.argv[2:4])
 command = re.search(r"^seam (run FILE .*)$", page.read_text(), re.MULTILINE)[1].split()
 rows = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in page.read_text().splitlines()
         if re.match(r"\| [^|]+ \| [A-Z0-9, ]+ \| \d+ \|", line)]
-failures = []
 
 
-def check(what, found, expected):
-    if found != expected:
-        failures.append(f"{what}: {found!r} instead of {expected!r}")
-
-
-def start(folder, name, code):
+def start(name, code):
     chosen = [{"FILE": "job.toml", "DIR": name, "99": code}.get(word, word) for word in command]
-    return subprocess.Popen([seam, *chosen, "--plugin-path", plugins], cwd=folder, stdout=subprocess.DEVNULL,
+    return subprocess.Popen([judge.seam, *chosen, "--plugin-path", plugins], cwd=folder, stdout=subprocess.DEVNULL,
                             stderr=subprocess.PIPE, text=True, env=os.environ)
 
 
-def stop_at_gate(job, folder, number):
+def stop_at_gate(job, number):
     """Sends the signal while a stage waits at the gate, and opens the gate when the run has noticed the signal."""
     with open(folder / "gate/reached", "rb"):
         pass
@@ -62,41 +59,38 @@ def stop_at_gate(job, folder, number):
         pass
 
 
-check("schedulers", len(rows), 6)
-with tempfile.TemporaryDirectory() as name:
-    folder = pathlib.Path(name)
-    gates = range(1, EPOCHS)
-    (folder / "job.toml").write_text(PIPELINE + "".join(GATE.format(epoch) for epoch in gates) + f"""
+judge.check("schedulers", len(rows), 6)
+gates = range(1, EPOCHS)
+(folder / "job.toml").write_text(PIPELINE + "".join(GATE.format(epoch) for epoch in gates) + f"""
 [flow]
 train = "numbers -> {' -> '.join(f'gate{epoch}' for epoch in gates)} -> add -> total"
 [schedule]
 epochs = {EPOCHS}
 """)
-    whole = start(folder, "whole", "4")
-    whole.communicate()
-    check("exit code without a scheduler", whole.returncode, 0)
-    for scheduler, signals, code, restarts in rows:
-        check(f"{scheduler}: {code} in {restarts!r}", code in restarts, True)
-        (folder / "gate").mkdir()
-        os.mkfifo(folder / "gate/reached")
-        os.mkfifo(folder / "gate/go")
-        for number in signals.split(", "):
-            job = start(folder, scheduler, code)
-            stop_at_gate(job, folder, getattr(signal, "SIG" + number))
-            job.communicate()
-            check(f"{scheduler}: exit code after {number}", job.returncode, int(code))
-        for fifo in ("reached", "go"):
-            (folder / "gate" / fifo).unlink()
-        (folder / "gate").rmdir()
-        job = start(folder, scheduler, code)
+whole = start("whole", "4")
+whole.communicate()
+judge.check("exit code without a scheduler", whole.returncode, 0)
+for scheduler, signals, code, restarts in rows:
+    judge.check(f"{scheduler}: {code} in {restarts!r}", code in restarts, True)
+    (folder / "gate").mkdir()
+    os.mkfifo(folder / "gate/reached")
+    os.mkfifo(folder / "gate/go")
+    for number in signals.split(", "):
+        job = start(scheduler, code)
+        stop_at_gate(job, getattr(signal, "SIG" + number))
         job.communicate()
-        check(f"{scheduler}: exit code in the end", job.returncode, 0)
-        check(f"{scheduler}: metrics", (folder / scheduler / "metrics.jsonl").read_text(),
-              (folder / "whole/metrics.jsonl").read_text())
-        again = start(folder, scheduler, code)
-        check(f"{scheduler}: a complete run says so", "nothing left to do" in again.communicate()[1], True)
-        check(f"{scheduler}: exit code of a complete run", again.returncode, 0)
+        judge.check(f"{scheduler}: exit code after {number}", job.returncode, int(code))
+    for fifo in ("reached", "go"):
+        (folder / "gate" / fifo).unlink()
+    (folder / "gate").rmdir()
+    job = start(scheduler, code)
+    job.communicate()
+    judge.check(f"{scheduler}: exit code in the end", job.returncode, 0)
+    judge.check(f"{scheduler}: metrics", (folder / scheduler / "metrics.jsonl").read_text(),
+          (folder / "whole/metrics.jsonl").read_text())
+    again = start(scheduler, code)
+    judge.check(f"{scheduler}: a complete run says so", "nothing left to do" in again.communicate()[1], True)
+    judge.check(f"{scheduler}: exit code of a complete run", again.returncode, 0)
 
-if failures:
-    sys.exit("\n".join(failures))
 print(f"{len(rows)} schedulers")
+judge.end()

@@ -15,9 +15,8 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 
-from judge import WARDROBE, Judge
+from judge import Judge
 
 PIPELINE = """
 [pipeline]
@@ -81,21 +80,7 @@ def draw_pictures():
     """Fills the folder `pictures`."""
     real = pathlib.Path(os.environ.get("SEAM_TEST_DATA", "none")) / "deepfashion-inshop/img"
     if not real.is_dir():
-        (folder / "draw.toml").write_text(WARDROBE + """
-[stage.decode]
-use = "image.decode"
-[stage.batch]
-use = "batch"
-[stage.pixels]
-use = "baseline.pixels"
-[stage.vectors]
-use = "export.embeddings"
-[flow]
-main = "items -> decode -> batch -> pixels -> vectors"
-[schedule]
-epochs = 1
-""")
-        judge.run("draw.toml", "drawn")
+        judge.draw_wardrobe()
         real = folder / "wardrobe/img"
     files = sorted(path for path in real.rglob("*") if path.suffix in (".jpg", ".ppm", ".png"))
     (folder / "pictures").mkdir()
@@ -104,9 +89,13 @@ epochs = 1
     return len(list((folder / "pictures").iterdir()))
 
 
-def start(out, shard, *options):
-    return subprocess.Popen([judge.seam, "run", "job.toml", "--run-dir", out, "--shard", shard, *options], cwd=folder,
-                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+def start(out, number, file="resolved.toml"):
+    """One of three shards, once its folder contains the file or it has ended."""
+    job = subprocess.Popen([judge.seam, "run", "job.toml", "--run-dir", out, "--shard", f"{number}/3"], cwd=folder,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while not (part(out, number, 3) / file).exists() and job.poll() is None:
+        pass
+    return job
 
 
 def run_shards(out, count, *options):
@@ -203,9 +192,7 @@ damaged.write_bytes(picture)
 
 # A shard that is killed and run again has the same bytes.
 for file in ("lock", "resolved.toml", "embeddings.npy.part", "embeddings.csv", "embeddings.npy", "summary.json"):
-    job = start("killed", "1/3")
-    while not (part("killed", 1, 3) / file).exists() and job.poll() is None:
-        pass
+    job = start("killed", 1, file)
     job.kill()
     job.communicate()
     judge.run("job.toml", "killed", "--shard", "1/3")
@@ -213,9 +200,7 @@ for file in ("lock", "resolved.toml", "embeddings.npy.part", "embeddings.csv", "
     shutil.rmtree(folder / "killed")
 
 # A run that is killed is continued as the same shard.
-job = start("resumed", "1/3")
-while not (part("resumed", 1, 3) / "resolved.toml").exists() and job.poll() is None:
-    pass
+job = start("resumed", 1)
 job.kill()
 job.communicate()
 judge.succeed("run", "--resume", part("resumed", 1, 3))
@@ -232,9 +217,7 @@ head.write_text(re.sub('sha256 = "[0-9a-f]{8}', 'sha256 = "00000000', head.read_
 judge.refused("other plugins", "was made differently: the plugins", "run", "--resume", part("resumed", 1, 3))
 
 # Two workers with the same shard: the second is refused while the first runs, and passes over the shard afterwards.
-job = start("two", "2/3")
-while not (part("two", 2, 3) / "resolved.toml").exists() and job.poll() is None:
-    pass
+job = start("two", 2)
 job.send_signal(signal.SIGSTOP)
 judge.refused("a shard that runs", f"{job.pid}", "run", "job.toml", "--run-dir", "two", "--shard", "2/3")
 judge.check("while it runs", listed("two", 3), {("0/3", "missing"), ("1/3", "missing"), ("2/3", "running")})

@@ -86,16 +86,11 @@ class StopTest : public RunFixture {
     return seam({"run", "--resume", directory, "--threads", std::to_string(threads)}, here(),
                 environment);
   }
-  void run_whole() {
-    const Finished finished = seam(run_into("whole", 2), here());
-    ASSERT_EQ(finished.exit_code, 0) << finished.err;
-  }
   [[nodiscard]] bool has_checkpoint(const std::string& directory, const std::string& name) const {
     return fs::exists(here() / directory / "checkpoints" / (name + ".safetensors"));
   }
   void expect_as_whole(const std::string& directory) const {
-    EXPECT_EQ(metrics(directory), metrics("whole"));
-    EXPECT_TRUE(weights(directory) == weights("whole")) << "other weights or moments";
+    RunFixture::expect_as_whole(directory);
     for (const auto& entry : fs::directory_iterator(here() / directory / "checkpoints")) {
       EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr("step")));
     }
@@ -107,7 +102,7 @@ class StopTest : public RunFixture {
   }
   Finished stop(const std::string& directory, int threads, const std::string& stage,
                 const std::string& where) const {
-    Finished stopped = seam(run_into(directory, threads), here(), raise(stage, where, SIGINT));
+    Finished stopped = run(directory, threads, {}, raise(stage, where, SIGINT));
     EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
     EXPECT_THAT(stopped.err, HasSubstr("seam run --resume"));
     EXPECT_THAT(text_of_file(here() / directory / "summary.json"),
@@ -118,7 +113,7 @@ class StopTest : public RunFixture {
 
 // 64 triplets in batches of 8 make 8 batches and 4 steps of the optimizer.
 TEST_F(StopTest, AtTheNextStepOfTheOptimizer) {
-  run_whole();
+  completed("whole", 2);
   for (const int threads : {1, 8}) {
     const std::string directory = "stopped" + std::to_string(threads);
     const Finished stopped = stop(directory, threads, "at_batch", "train 1 2");
@@ -135,7 +130,7 @@ TEST_F(StopTest, AtTheNextStepOfTheOptimizer) {
 
 TEST_F(StopTest, AtAnyMomentAgainAndAgain) {
   file_ = folder_.write("pk.toml", std::string("extends = \"small.toml\"\n") + pairs).filename();
-  run_whole();
+  completed("whole", 2);
   std::mt19937 random(7);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same moments each time
   const auto below = [&random](unsigned count) { return std::to_string(random() % count); };
   for (const int threads : {1, 8}) {
@@ -156,10 +151,9 @@ TEST_F(StopTest, AtAnyMomentAgainAndAgain) {
 }
 
 TEST_F(StopTest, KilledItGoesOnFromACheckpointWithinTheEpoch) {
-  run_whole();
+  completed("whole", 2);
   const std::vector<std::string> every{"--set", "schedule.checkpoint_every={ steps = 3 }"};
-  const Finished killed =
-      seam(run_into("killed", 2, every), here(), raise("at_batch", "train 1 7", SIGKILL));
+  const Finished killed = run("killed", 2, every, raise("at_batch", "train 1 7", SIGKILL));
   EXPECT_EQ(killed.signal, SIGKILL);
   // Due after 3 and 6 steps; after 3, half of the optimizer's gradient is accumulated.
   EXPECT_TRUE(has_checkpoint("killed", "epoch-1-step-4"));
@@ -171,7 +165,7 @@ TEST_F(StopTest, KilledItGoesOnFromACheckpointWithinTheEpoch) {
 }
 
 TEST_F(StopTest, BetweenTheFlowsOfAnEpochNothingIsTrainedAgain) {
-  run_whole();
+  completed("whole", 2);
   stop("stopped", 2, "at_picture", "evaluate 1 3");
   EXPECT_TRUE(has_checkpoint("stopped", "epoch-1-flow-2"));
   const Finished resumed = resume("stopped", 2);
@@ -181,14 +175,13 @@ TEST_F(StopTest, BetweenTheFlowsOfAnEpochNothingIsTrainedAgain) {
 }
 
 TEST_F(StopTest, ATimeLimitStopsItInTheSameWay) {
-  const Finished refused = seam(run_into("out", 1, {"--time-limit", "3"}), here());
+  const Finished refused = run("out", 1, {"--time-limit", "3"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("such as 3h, 90m or 1h30m, not 3"));
-  run_whole();
+  completed("whole", 2);
   // Signal 0 means no signal: the stage waits until the run is asked to stop, which may happen
   // before its first flow on a busy machine.
-  const Finished stopped =
-      seam(run_into("out", 2, {"--time-limit", "1s"}), here(), raise("at_batch", "train 0 2", 0));
+  const Finished stopped = run("out", 2, {"--time-limit", "1s"}, raise("at_batch", "train 0 2", 0));
   EXPECT_EQ(stopped.exit_code, 4) << stopped.err;
   EXPECT_THAT(stopped.err, HasSubstr("time limit reached"));
   ASSERT_EQ(resume("out", 2).exit_code, 0);
@@ -203,7 +196,7 @@ use = "test.digest"
 train = "train_items -> triplets -> decode -> at_picture -> resize -> augment -> triplet_batch -> digest -> model -> at_batch -> triplet_loss -> category_loss -> adam"
 )");
   file_ = "digest.toml";
-  run_whole();
+  completed("whole", 2);
   const Finished stopped = stop("stopped", 2, "at_batch", "train 1 2");
   EXPECT_THAT(stopped.err, HasSubstr("'digest'"));
   const Finished resumed = resume("stopped", 2);
@@ -221,7 +214,7 @@ TEST_F(StopTest, AnotherRunBeginsBetweenTwoEpochsOfAStoppedOne) {
 }
 
 TEST_F(StopTest, TheRateMayChangeButNotTheShapeOfWhatWasTrained) {
-  run_whole();
+  completed("whole", 2);
   const auto begin_with = [&](const std::string& setting) {
     return seam({"run", "--from", "whole", "--run-dir", "new", "--set", "schedule.epochs=3",
                  "--set", setting},

@@ -4,7 +4,6 @@ The tars are packed by GNU tar and by Python's tarfile, in all their formats. Em
 the bytes of dataset.folder.
 """
 
-import csv
 import io
 import json
 import shlex
@@ -12,7 +11,7 @@ import shutil
 import subprocess
 import tarfile
 
-from judge import WARDROBE, Judge
+from judge import SEARCH, Judge
 
 PICTURES = """
 [stage.pictures]
@@ -30,16 +29,7 @@ use = "batch"
 size = 16
 [stage.pixels]
 use = "baseline.pixels"
-[stage.gallery]
-use = "retrieval.index"
-[stage.search]
-use = "retrieval.search"
-index = "gallery"
-k = 10
-exclude_self = true
-[stage.recall]
-use = "retrieval.recall"
-k = [1, 5]
+""" + SEARCH + """
 [stage.neighbours]
 use = "report.neighbours"
 index = "gallery"
@@ -53,7 +43,7 @@ evaluate = "pictures -> decode -> batch -> pixels -> search -> {recall, neighbou
 epochs = 1
 """
 EMBED = '\neach_epoch = ["embed"]\n'
-SEARCH = '\neach_epoch = ["embed", "gallery", "evaluate"]\n'
+EMBED_AND_SEARCH = '\neach_epoch = ["embed", "gallery", "evaluate"]\n'
 SHARDS = "shards/train-{000..002}.tar"
 
 judge = Judge()
@@ -62,9 +52,7 @@ folder = judge.folder
 
 def draw_pictures():
     """Fills the folder `pictures`, with a subfolder for each item; returns the files in their order."""
-    (folder / "draw.toml").write_text(WARDROBE + '[stage.decode]\nuse = "image.decode"\n[flow]\ndraw = "items -> decode"\n')
-    judge.run("draw.toml", "drawn")
-    for number, file in enumerate(sorted((folder / "wardrobe/img").rglob("*.jpg"))):
+    for number, file in enumerate(judge.draw_wardrobe()):
         copy = folder / "pictures" / file.parent.name / f"{number:03}.jpg"
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, copy)
@@ -101,7 +89,7 @@ def tars(names, item="cls", category="cls"):
 
 def rows_of(run):
     """The vectors as bytes, and the table without what the data sets name differently."""
-    table = list(csv.DictReader(io.StringIO((folder / run / "embeddings.csv").read_text())))
+    table = judge.rows(f"{run}/embeddings.csv")
     names = ("row", "index", "item", "category", "number")
     return (folder / run / "embeddings.npy").read_bytes(), [[row[name] for name in names] for row in table]
 
@@ -113,7 +101,7 @@ def metrics_of(run):
 
 files = draw_pictures()
 judge.check("images", len(files), 112)
-pipeline("folder.toml", PICTURES, SEARCH)
+pipeline("folder.toml", PICTURES, EMBED_AND_SEARCH)
 judge.run("folder.toml", "folder")
 expected = rows_of("folder")
 
@@ -149,12 +137,12 @@ for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
     judge.check(f"tarfile's format {form}", rows_of(f"python{form}"), expected)
 
 # Several tars: metrics, and pictures in the report.
-pipeline("tars.toml", tars(SHARDS), SEARCH)
+pipeline("tars.toml", tars(SHARDS), EMBED_AND_SEARCH)
 judge.run("tars.toml", "tars")
 judge.check("embeddings", rows_of("tars"), expected)
 judge.check("scores", judge.scores("tars"), judge.scores("folder"))
 judge.check("metrics", metrics_of("tars"), metrics_of("folder"))
-table = list(csv.DictReader(io.StringIO((folder / "tars/embeddings.csv").read_text())))
+table = judge.rows("tars/embeddings.csv")
 judge.check("name of an image", (table[-1]["list"], table[-1]["path"]),
             ("shards/train-002.tar", str(files[-1].relative_to(folder / "pictures"))))
 
@@ -194,7 +182,7 @@ for count in (1, 3):
 
 # The output of commands.
 pipes = [f"pipe:cat shards/train-{number:03}.tar" for number in range(3)]
-pipeline("pipes.toml", tars(pipes), SEARCH)
+pipeline("pipes.toml", tars(pipes), EMBED_AND_SEARCH)
 judge.run("pipes.toml", "pipes")
 judge.check("output of commands", rows_of("pipes"), expected)
 judge.check("images of commands are not drawn", drawn("pipes")[0], {"it was in the output of a command, which is not kept"})

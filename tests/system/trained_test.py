@@ -6,7 +6,6 @@ the run's own path `prepare`, here with a crop, and reject a run without one.
 """
 
 import array
-import csv
 import pathlib
 import shutil
 import sys
@@ -67,8 +66,7 @@ def flat_name(path):
 
 def vectors_by_name(folder, name_of):
     """Each image's vector, by the name made from its path."""
-    with open(folder.with_suffix(".csv"), newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = judge.rows(folder.with_suffix(".csv"))
     numbers = array.array("f", folder.with_suffix(".npy").read_bytes()[128:])
     size = len(numbers) // len(rows)
     vectors = {name_of(row["path"]): numbers[i * size:(i + 1) * size] for i, row in enumerate(rows)}
@@ -97,25 +95,21 @@ for file in ("embed", "search"):
         continue
     # A batch of different images may be summed in a different order.
     far = max(abs(a - b) for key in expected for a, b in zip(expected[key], found[key], strict=True))
-    if far > 1e-5:
-        judge.failures.append(f"{file}.toml: the vectors differ from those of the run by up to {far}")
+    judge.holds(far <= 1e-5, f"{file}.toml: the vectors differ from those of the run by up to {far}")
 resolved = folder / "trained/resolved.toml"
 path = '[path]\nprepare = "decode -> resize -> crop -> batch"\n'
 if path not in resolved.read_text():
     sys.exit(f"no {path} in\n{resolved.read_text()}")
 resolved.write_text(resolved.read_text().replace(path, ""))
 embed = tree / "pipelines/embed.toml"
-ran = judge.call("run", embed, "--run-dir", "pathless", **variables)
-judge.holds(ran.returncode == 2 and "no stage or path 'prepare'" in ran.stderr,
-            f"a run without the path: exit code {ran.returncode}\n{ran.stderr}")
+judge.refused("a run without the path", "no stage or path 'prepare'", "run", embed, "--run-dir", "pathless", **variables)
 judge.run(embed, "given", "--set", "path.prepare=decode -> resize -> crop -> batch", **variables)
-if (folder / "given/embeddings.npy").read_bytes() != (folder / "embed/embeddings.npy").read_bytes():
-    judge.failures.append("with the path given on the command line, the vectors are others")
-with open(folder / "search/neighbours.csv", newline="") as file:
-    lines = list(csv.DictReader(file))
+judge.holds((folder / "given/embeddings.npy").read_bytes() == (folder / "embed/embeddings.npy").read_bytes(),
+            "with the path given on the command line, the vectors are others")
+lines = judge.rows("search/neighbours.csv")
 first = [line for line in lines if line["rank"] == "1"]
-if len(lines) != 5 * len(expected) or not all(float(line["distance"]) < 1e-4 for line in first):
-    judge.failures.append(f"{len(lines)} neighbours, the first at distances {[line['distance'] for line in first]}")
+judge.holds(len(lines) == 5 * len(expected) and all(float(line["distance"]) < 1e-4 for line in first),
+            f"{len(lines)} neighbours, the first at distances {[line['distance'] for line in first]}")
 
 print(f"{len(expected)} pictures")
 judge.end()

@@ -98,14 +98,6 @@ std::string joined(const std::vector<std::string>& lines, char after) {
   return text;
 }
 
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  for (std::size_t at = text.find(what); at != std::string::npos;
-       at = text.find(what, at + by.size())) {
-    text.replace(at, what.size(), by);
-  }
-  return text;
-}
-
 std::string unescaped(const std::string& text) {
   const std::map<char, char> escapes{
       {'n', '\n'}, {'r', '\r'}, {'s', ' '}, {'e', '\x1b'}, {'\\', '\\'}};

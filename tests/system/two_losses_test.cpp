@@ -37,18 +37,10 @@ epochs = 2
 each_epoch = ["train", "gallery", "evaluate"]
 )");
   }
-
-  /// The metrics of a complete run.
-  std::string run(const std::string& directory, int threads,
-                  const std::vector<std::string>& more = {}) {
-    const Finished finished = seam(run_into(directory, threads, more), here());
-    EXPECT_EQ(finished.exit_code, 0) << finished.err;
-    return metrics(directory);
-  }
 };
 
 TEST_F(TwoLossesTest, EightThreadsTrainWhatOneDoes) {
-  const std::string one = run("one", 1);
+  const std::string one = completed("one", 1);
   for (const char* loss : {"triplet_loss", "category_loss"}) {
     for (const char* name : {"loss", "total"}) {
       EXPECT_EQ(values_of(one, loss, name).size(), 12U) << loss;
@@ -56,11 +48,11 @@ TEST_F(TwoLossesTest, EightThreadsTrainWhatOneDoes) {
   }
   EXPECT_EQ(values_of(one, "category_loss", "accuracy").size(), 12U);
   EXPECT_EQ(values_of(one, "adam", "rate").size(), 4U) << "two steps an epoch";
-  EXPECT_EQ(run("eight", 8), one);
+  EXPECT_EQ(completed("eight", 8), one);
 }
 
 TEST_F(TwoLossesTest, TheFrozenPartStaysAsItIsAndAllElseLearns) {
-  run("out", 2);
+  completed("out", 2);
   const auto first = weights("out", 1);
   const auto second = weights("out", 2);
   std::set<std::string> frozen;
@@ -83,7 +75,7 @@ TEST_F(TwoLossesTest, EachLossHasItsEffect) {
   const auto model = [this](const std::string& directory, const std::string& without) {
     std::vector<std::string> more{"--set", "schedule.epochs=1"};
     if (!without.empty()) more.insert(more.end(), {"--set", "stage." + without + ".weight=0"});
-    run(directory, 2, more);
+    completed(directory, 2, more);
     auto found = weights(directory, 1);
     std::erase_if(found, [](const auto& entry) { return !entry.first.starts_with("model/"); });
     EXPECT_FALSE(found.empty());

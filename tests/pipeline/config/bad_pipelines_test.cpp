@@ -70,13 +70,6 @@ void update(const fs::path& file, const Case& changed) {
   std::ofstream(file, std::ios::binary) << text;
 }
 
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at)) {
-    text.replace(at, what.size(), by);
-  }
-  return text;
-}
-
 LoadOptions options_of(const Case& one) {
   LoadOptions options;
   options.file = one.name + ".toml";
@@ -105,8 +98,8 @@ std::string said_about(const Case& one, DescriptionCache* descriptions = nullptr
   options.descriptions = descriptions;
   std::string text;
   for (const Problem& problem : load_pipeline(options).problems) text += to_text(problem);
-  text = replaced(text, SEAM_TEST_PLUGINS, "<plugins>");
-  return replaced(text, fs::current_path(), "<here>");
+  text = test::replaced(text, SEAM_TEST_PLUGINS, "<plugins>");
+  return test::replaced(text, fs::current_path(), "<here>");
 }
 
 /// The text, in which lines are as expected if they match a line that ends in "...", which matches

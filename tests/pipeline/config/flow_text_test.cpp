@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <sstream>
+#include <utility>
 
 namespace seam::host::flow_text_test {
 
@@ -33,28 +34,23 @@ TextFault fault_of(std::string_view text) {
   return flow.faults.empty() ? TextFault{} : flow.faults.front();
 }
 
-TEST(ParseFlow, Chains) {
-  EXPECT_EQ(shape_of("items"), "items");
-  EXPECT_EQ(shape_of("items -> decode -> batch"), "items decode<items batch<decode");
-  EXPECT_EQ(shape_of("a->b->c"), "a b<a c<b");
-  EXPECT_EQ(shape_of("  a\n\t-> b\r\n "), "a b<a");
-}
-
-TEST(ParseFlow, NamesMayHoldMinusSigns) {
-  EXPECT_EQ(shape_of("my-items->my-sink"), "my-items my-sink<my-items");
-  EXPECT_EQ(shape_of("a- -> _b2"), "a- _b2<a-");
-}
-
-TEST(ParseFlow, BranchesJoin) {
-  EXPECT_EQ(shape_of("a -> {b, c} -> d"), "a b<a c<a d<b,c");
-  EXPECT_EQ(shape_of("a -> {b -> x, c} -> d"), "a b<a x<b c<a d<x,c");
-  EXPECT_EQ(shape_of("a -> {b, c}"), "a b<a c<a");
-  EXPECT_EQ(shape_of("a -> {b}"), "a b<a");
-}
-
-TEST(ParseFlow, BranchesNestAndFollowEachOther) {
-  EXPECT_EQ(shape_of("a -> {b -> {c, d} -> e, f} -> g"), "a b<a c<b d<b e<c,d f<a g<e,f");
-  EXPECT_EQ(shape_of("a -> {b, c} -> {d, e}"), "a b<a c<a d<b,c e<b,c");
+TEST(ParseFlow, ReadsChainsAndBranches) {
+  for (const auto& [text, shape] : {
+           std::pair("items", "items"),
+           {"items -> decode -> batch", "items decode<items batch<decode"},
+           {"a->b->c", "a b<a c<b"},
+           {"  a\n\t-> b\r\n ", "a b<a"},
+           {"my-items->my-sink", "my-items my-sink<my-items"},
+           {"a- -> _b2", "a- _b2<a-"},
+           {"a -> {b, c} -> d", "a b<a c<a d<b,c"},
+           {"a -> {b -> x, c} -> d", "a b<a x<b c<a d<x,c"},
+           {"a -> {b, c}", "a b<a c<a"},
+           {"a -> {b}", "a b<a"},
+           {"a -> {b -> {c, d} -> e, f} -> g", "a b<a c<b d<b e<c,d f<a g<e,f"},
+           {"a -> {b, c} -> {d, e}", "a b<a c<a d<b,c e<b,c"},
+       }) {
+    EXPECT_EQ(shape_of(text), shape);
+  }
 }
 
 TEST(ParseFlow, StepsKnowTheirPlace) {
@@ -76,25 +72,29 @@ TEST(ParseFlow, PathsMayBeginWithBranches) {
 }
 
 TEST(ParseFlow, FaultsPoint) {
-  EXPECT_EQ(fault_of("").code, "empty-flow");
-  EXPECT_EQ(fault_of("  \n ").code, "empty-flow");
-  EXPECT_EQ(fault_of("a -> ").code, "flow-syntax");
-  EXPECT_EQ(fault_of("a b").offset, 2U);
-  EXPECT_EQ(fault_of("a => b").offset, 2U);
-  EXPECT_EQ(fault_of("a -> , b").offset, 5U);
-  EXPECT_EQ(fault_of("a -> {b, c").offset, 5U);
+  struct Case {
+    const char* text;
+    const char* code;
+    std::size_t offset;
+  };
+  for (const auto& [text, code, offset] : {Case{"", "empty-flow", 0},
+                                           {"  \n ", "empty-flow", 0},
+                                           {"a -> ", "flow-syntax", 4},
+                                           {"a b", "flow-syntax", 2},
+                                           {"a => b", "flow-syntax", 2},
+                                           {"a -> , b", "flow-syntax", 5},
+                                           {"a -> {b, c", "flow-syntax", 5},
+                                           {"a -> {b c}", "flow-syntax", 8},
+                                           {"a -> b}", "flow-syntax", 6},
+                                           {"a -> {b,}", "flow-syntax", 8},
+                                           {"2nd -> b", "flow-syntax", 0},
+                                           {"{a, b} -> c", "flow-head", 0},
+                                           {"a -> b -> a", "stage-twice", 10}}) {
+    EXPECT_EQ(fault_of(text).code, code) << text;
+    EXPECT_EQ(fault_of(text).offset, offset) << text;
+  }
   EXPECT_THAT(fault_of("a -> {b, c").message, HasSubstr("never closed"));
-  EXPECT_EQ(fault_of("a -> {b c}").offset, 8U);
-  EXPECT_EQ(fault_of("a -> b}").offset, 6U);
-  EXPECT_EQ(fault_of("a -> {b,}").offset, 8U);
-  EXPECT_EQ(fault_of("2nd -> b").offset, 0U);
-  EXPECT_EQ(fault_of("{a, b} -> c").code, "flow-head");
-  EXPECT_EQ(fault_of("a -> b -> a").code, "stage-twice");
-  EXPECT_EQ(fault_of("a -> b -> a").offset, 10U);
-}
-
-TEST(ParseFlow, WholeCharactersAreQuoted) {
-  EXPECT_THAT(fault_of("a → b").message, HasSubstr("'→'"));
+  EXPECT_THAT(fault_of("a → b").message, HasSubstr("'→'")) << "a whole character";
 }
 
 TEST(ParseFlow, DeepNestingIsRefusedNotFollowed) {
@@ -104,12 +104,8 @@ TEST(ParseFlow, DeepNestingIsRefusedNotFollowed) {
 }
 
 TEST(IsFlowName, LettersFirst) {
-  EXPECT_TRUE(is_flow_name("a"));
-  EXPECT_TRUE(is_flow_name("_a-1"));
-  EXPECT_FALSE(is_flow_name(""));
-  EXPECT_FALSE(is_flow_name("1a"));
-  EXPECT_FALSE(is_flow_name("a.b"));
-  EXPECT_FALSE(is_flow_name("-a"));
+  for (const char* name : {"a", "_a-1"}) EXPECT_TRUE(is_flow_name(name)) << name;
+  for (const char* name : {"", "1a", "a.b", "-a"}) EXPECT_FALSE(is_flow_name(name)) << name;
 }
 
 }  // namespace seam::host::flow_text_test

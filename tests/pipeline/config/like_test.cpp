@@ -1,5 +1,3 @@
-#include "pipeline/config/like.hpp"
-
 #include <gmock/gmock.h>
 
 #include "tests/pipeline/config/load_fixture.hpp"

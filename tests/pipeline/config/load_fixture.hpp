@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -27,6 +28,18 @@ use = "fixture.total"
 [flow]
 main = "numbers -> scale -> total"
 )";
+
+/// A pipeline with this flow and stages such as "total blur=scale": the second one is called blur
+/// and is a fixture.scale.
+inline std::string pipeline_of(const std::string& stages, const std::string& flow) {
+  std::string text;
+  std::istringstream words(stages);
+  for (std::string word; words >> word;) {
+    text += "[stage." + word.substr(0, word.find('=')) + "]\nuse = \"fixture." +
+            word.substr(word.find('=') + 1) + "\"\n";
+  }
+  return text + "[flow]\nmain = \"" + flow + "\"\n";
+}
 
 class Load : public ::testing::Test {
  protected:

@@ -183,19 +183,8 @@ main = "numbers -> images -> convolve"
 }
 
 /// Two stages, each of which doubles the length of feature vectors, after one that makes 64 values.
-const std::string projected = R"([stage.numbers]
-use = "fixture.numbers"
-[stage.images]
-use = "fixture.images"
-[stage.convolve]
-use = "fixture.convolve"
-[stage.wide]
-use = "fixture.project"
-[stage.wider]
-use = "fixture.project"
-[flow]
-main = "numbers -> images -> convolve -> wide -> wider"
-)";
+const std::string projected = pipeline_of("numbers images convolve wide=project wider=project",
+                                          "numbers -> images -> convolve -> wide -> wider");
 
 TEST_F(Load, ASizeThatTheFileOmitsIsThatOfTheFieldThatArrives) {
   const CheckedPipeline pipeline = loaded(projected);
@@ -276,19 +265,8 @@ search = "numbers -> search"
 }
 
 TEST_F(Load, BranchesThatTouchDifferentFieldsJoin) {
-  const CheckedPipeline pipeline = loaded(R"([stage.numbers]
-use = "fixture.numbers"
-[stage.label]
-use = "fixture.label"
-[stage.scale]
-use = "fixture.scale"
-[stage.report]
-use = "fixture.report"
-[stage.total]
-use = "fixture.total"
-[flow]
-main = "numbers -> {label, scale} -> {report, total}"
-)");
+  const CheckedPipeline pipeline = loaded(pipeline_of(
+      "numbers label scale report total", "numbers -> {label, scale} -> {report, total}"));
   const FlowSpec& flow = pipeline.spec.flows.front();
   EXPECT_THAT(flow.nodes[3].inputs, ElementsAre(1, 2));
   EXPECT_THAT(flow.nodes[4].inputs, ElementsAre(1, 2));
@@ -485,22 +463,8 @@ TEST_F(Load, PluginsOfTheFileAreRelativeToIt) {
 }
 
 TEST_F(Load, OfAFieldThatIsChangedAgainBehindAForkTheLastChangeIsTaken) {
-  (void)loaded(R"([stage.numbers]
-use = "fixture.numbers"
-[stage.p]
-use = "fixture.scale"
-[stage.x]
-use = "fixture.scale"
-[stage.g]
-use = "fixture.label"
-[stage.h]
-use = "fixture.chained"
-[stage.total]
-use = "fixture.total"
-
-[flow]
-main = "numbers -> {g, p -> {h, x}} -> total"
-)");
+  (void)loaded(pipeline_of("numbers p=scale x=scale g=label h=chained total",
+                           "numbers -> {g, p -> {h, x}} -> total"));
 }
 
 }  // namespace seam::host::load_test

@@ -2,14 +2,15 @@
 
 #include <gmock/gmock.h>
 
+#include <utility>
+
 namespace seam::host::variables_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-const std::map<std::string, std::string> environment{
-    {"HOME", "/home/ada"}, {"EMPTY", ""}, {"DOLLAR", "${HOME}"}};
+const Environment environment{{"HOME", "/home/ada"}, {"EMPTY", ""}, {"DOLLAR", "${HOME}"}};
 
 std::string expanded(std::string_view text) {
   const Expansion expansion = expand_variables(text, environment);
@@ -24,29 +25,24 @@ TextFault fault_of(std::string_view text) {
   return expansion.faults.empty() ? TextFault{} : expansion.faults.front();
 }
 
-TEST(ExpandVariables, Values) {
-  EXPECT_EQ(expanded("${HOME}/list.txt"), "/home/ada/list.txt");
-  EXPECT_EQ(expanded("a${HOME}b${HOME}c"), "a/home/adab/home/adac");
-  EXPECT_EQ(expanded("x${EMPTY}y"), "xy");
-  EXPECT_EQ(expanded(""), "");
-}
-
-TEST(ExpandVariables, ValuesAreNotExpandedAgain) {
-  EXPECT_EQ(expanded("${DOLLAR}"), "${HOME}");
-}
-
-TEST(ExpandVariables, Defaults) {
-  EXPECT_EQ(expanded("${DATA:-data/wardrobe}"), "data/wardrobe");
-  EXPECT_EQ(expanded("${HOME:-elsewhere}"), "/home/ada");
-  EXPECT_EQ(expanded("${EMPTY:-full}"), "full");
-  EXPECT_EQ(expanded("${DATA:-}"), "");
-  EXPECT_EQ(expanded("${DATA:-${HOME}/data}!"), "/home/ada/data!");
-}
-
-TEST(ExpandVariables, DollarSigns) {
-  EXPECT_EQ(expanded("$$"), "$");
-  EXPECT_EQ(expanded("$${HOME}"), "${HOME}");
-  EXPECT_EQ(expanded("5$ and $x"), "5$ and $x");
+TEST(ExpandVariables, ReplacesValuesDefaultsAndDollarSigns) {
+  for (const auto& [text, expected] : {
+           std::pair("${HOME}/list.txt", "/home/ada/list.txt"),
+           {"a${HOME}b${HOME}c", "a/home/adab/home/adac"},
+           {"x${EMPTY}y", "xy"},
+           {"", ""},
+           {"${DOLLAR}", "${HOME}"},  // a value is not expanded again
+           {"${DATA:-data/wardrobe}", "data/wardrobe"},
+           {"${HOME:-elsewhere}", "/home/ada"},
+           {"${EMPTY:-full}", "full"},
+           {"${DATA:-}", ""},
+           {"${DATA:-${HOME}/data}!", "/home/ada/data!"},
+           {"$$", "$"},
+           {"$${HOME}", "${HOME}"},
+           {"5$ and $x", "5$ and $x"},
+       }) {
+    EXPECT_EQ(expanded(text), expected);
+  }
 }
 
 TEST(ExpandVariables, CharactersKnowWhereTheyWereWritten) {
@@ -65,10 +61,9 @@ TEST(ExpandVariables, UndefinedIsAnErrorAtItsPlace) {
 }
 
 TEST(ExpandVariables, SyntaxErrors) {
-  EXPECT_EQ(fault_of("${HOME").code, "variable-syntax");
-  EXPECT_EQ(fault_of("${}").code, "variable-syntax");
-  EXPECT_EQ(fault_of("${2ND}").code, "variable-syntax");
-  EXPECT_EQ(fault_of("${HOME:?x}").code, "variable-syntax");
+  for (const char* text : {"${HOME", "${}", "${2ND}", "${HOME:?x}"}) {
+    EXPECT_EQ(fault_of(text).code, "variable-syntax") << text;
+  }
 }
 
 TEST(ExpandVariables, DeepDefaultsAreRefusedNotFollowed) {

@@ -1,4 +1,4 @@
-#include "pipeline/experiments/comparison_paper.hpp"
+#include "pipeline/experiments/comparison_text.hpp"
 
 #include <gmock/gmock.h>
 

@@ -3,11 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <map>
-#include <string>
-#include <vector>
 
-#include "pipeline/experiments/comparison_data.hpp"
 #include "pipeline/experiments/comparison_text.hpp"
 #include "tests/temporary_folder.hpp"
 

@@ -1,5 +1,3 @@
-#include "pipeline/experiments/paired.hpp"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "pipeline/experiments/statistics.hpp"
+#include "pipeline/experiments/comparison.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,10 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <chrono>
-#include <string>
-#include <vector>
-
 #include "tests/pipeline/graph/flow_fixture.hpp"
 
 namespace seam::host::backward_clock_test {
@@ -74,25 +70,6 @@ TEST_F(BackwardClockTest, NumbersThatComeAgainAreTheNewStages) {
   EXPECT_THAT(spans_, ElementsAre("other"));
 }
 
-/// An optimizer whose gradients another stage made.
-class Backward final : public Sink {
- public:
-  void declare(Declaration& d) override {
-    d.needs(number);
-    d.trains();
-  }
-  void process(const Packet& /*packet*/, Context& /*context*/) override {
-    BackwardListener* const listener = BackwardScope::listener();
-    ASSERT_NE(listener, nullptr);
-    listener->entered(0);
-    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
-    while (std::chrono::steady_clock::now() < until) {
-    }
-    listener->left();
-  }
-  [[nodiscard]] bool on_compute_thread() const override { return true; }
-};
-
 class BackwardFlowTest : public FlowTest {};
 
 TEST_F(BackwardFlowTest, TheTimeIsTheModelsAndNotTheOptimizers) {
@@ -102,7 +79,17 @@ TEST_F(BackwardFlowTest, TheTimeIsTheModelsAndNotTheOptimizers) {
       "model",
       [](Packet&, Context& context) { BackwardScope::listener()->made(context.stage(), 0, 1); },
       true);
-  add<Backward>("adam");
+  // An optimizer whose gradients another stage made.
+  const auto backward = [](const Packet& /*packet*/) {
+    BackwardListener* const listener = BackwardScope::listener();
+    ASSERT_NE(listener, nullptr);
+    listener->entered(0);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    listener->left();
+  };
+  add<CallSink>("adam", backward, true);
   const FlowResult result = run("count -> model -> adam");
   ASSERT_FALSE(result.error) << result.error->full_message();
   const StageCount& model = result.stages[1];

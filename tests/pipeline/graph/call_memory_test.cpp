@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
 #include <thread>
 
 #include "tests/pipeline/graph/flow_fixture.hpp"
@@ -38,19 +37,6 @@ TEST(CallMemory, OfAStageIsThatOfItsLargestCall) {
   EXPECT_EQ(stage, (CallMemory{100, 30, 900}));
 }
 
-class Adam final : public Sink {
- public:
-  void declare(Declaration& d) override {
-    d.needs(number);
-    d.trains();
-  }
-  void process(const Packet& packet, Context& /*context*/) override {
-    const Owner owner = allocated(7);
-    freed(7 + 80 * (packet.get(number) + 1), owner);
-  }
-  [[nodiscard]] bool on_compute_thread() const override { return true; }
-};
-
 class CallMemoryTest : public FlowTest, protected CallListener {
  protected:
   CallMemoryTest() {
@@ -66,7 +52,11 @@ class CallMemoryTest : public FlowTest, protected CallListener {
           freed(20 * times, Owner::compute);
         },
         true);
-    add<Adam>("adam");
+    const auto free_all = [](const Packet& packet) {
+      const Owner owner = allocated(7);
+      freed(7 + 80 * (packet.get(number) + 1), owner);
+    };
+    add<CallSink>("adam", free_all, true);
     add<Keep>("keep", kept_);
   }
   void called(const StageCall& call) override {

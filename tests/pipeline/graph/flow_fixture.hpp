@@ -16,6 +16,7 @@
 
 #include "pipeline/config/flow_text.hpp"
 #include "pipeline/graph/flow.hpp"
+#include "seam/shard.hpp"
 #include "seam/testing.hpp"
 
 namespace seam::host {
@@ -23,6 +24,7 @@ namespace seam::host {
 inline constexpr Field<std::int64_t> number{"number"};
 inline constexpr Field<std::int64_t> square{"square"};
 inline constexpr Field<std::int64_t> negated{"negated"};
+inline constexpr Field<std::vector<std::int64_t>> members{"members"};
 
 class Count final : public Source {
  public:
@@ -41,6 +43,8 @@ class Count final : public Source {
   std::int64_t count_;
   std::int64_t next_ = 0;
 };
+
+inline void nothing(Packet& /*packet*/, Context& /*context*/) {}
 
 /// Fields that a test stage sets in addition to `number`.
 using Sets = std::vector<Field<std::int64_t>>;
@@ -119,6 +123,56 @@ class Sum final : public Collector {
   std::int64_t extra_made_ = 0;
 };
 
+/// Makes one packet of several numbers.
+class Gathering : public Collector {
+ public:
+  void declare(Declaration& d) override {
+    d.needs(number);
+    d.provides(number);
+    d.provides(members);
+    d.replaces_packets();
+  }
+};
+
+/// Collects `size` numbers each, or if `group` is set, all numbers with the same number / `group`,
+/// which ends with the first number of the next group.
+class Gather final : public Gathering, public ConsecutiveBatches {
+ public:
+  explicit Gather(std::size_t size, std::int64_t group = 0) : size_(size), group_(group) {}
+  void declare(Declaration& d) override {
+    Gathering::declare(d);
+    d.offers<ConsecutiveBatches>(*this);
+  }
+  void begin(Context& /*context*/) override { held_.clear(); }
+  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
+    const std::int64_t value = packet.get(number);
+    if (group_ > 0 && !held_.empty() && held_.back() / group_ != value / group_) send(emitter);
+    if (value == refused) throw Error("not this one");
+    held_.push_back(value);
+    if (group_ == 0 && held_.size() == size_) send(emitter);
+  }
+  More end(Emitter& emitter, Context& /*context*/) override {
+    if (!held_.empty()) send(emitter);
+    return More::no;
+  }
+  [[nodiscard]] std::uint64_t batch_size() const override { return size_; }
+  void begin_part() override {}
+  Pause pause(Context& /*context*/) override { return held_.empty() ? Pause::ready : Pause::later; }
+
+  std::int64_t refused = -1'000;
+
+ private:
+  void send(Emitter& emitter) {
+    Packet packet;
+    packet.set(number, held_.front());
+    packet.set(members, std::exchange(held_, {}));
+    emitter.emit(std::move(packet));
+  }
+  std::size_t size_;
+  std::int64_t group_;
+  std::vector<std::int64_t> held_;
+};
+
 /// Makes one packet and then waits, as at a socket, until it is interrupted.
 class Listen final : public Source {
  public:
@@ -167,6 +221,24 @@ class Keep final : public Sink {
  private:
   std::vector<Packet>& kept_;
   int* ends_;
+};
+
+/// Calls a function of the test for each packet; on the compute thread, like an optimizer, if it
+/// trains.
+class CallSink final : public Sink {
+ public:
+  using Body = std::function<void(const Packet&)>;
+  explicit CallSink(Body body, bool trains = false) : body_(std::move(body)), trains_(trains) {}
+  void declare(Declaration& d) override {
+    d.needs(number);
+    if (trains_) d.trains();
+  }
+  void process(const Packet& packet, Context& /*context*/) override { body_(packet); }
+  [[nodiscard]] bool on_compute_thread() const override { return trains_; }
+
+ private:
+  Body body_;
+  bool trains_;
 };
 
 class FlowTest : public ::testing::Test {

@@ -5,10 +5,6 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "tests/pipeline/graph/flow_fixture.hpp"
 #include "tests/sdk/echo_ranks.hpp"
@@ -18,52 +14,6 @@ namespace seam::host::flow_points_test {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-inline constexpr Field<std::vector<std::int64_t>> members{"members"};
-
-/// Makes one packet of several numbers.
-class Gathering : public Collector {
- public:
-  void declare(Declaration& d) final {
-    d.needs(number);
-    d.provides(number);
-    d.provides(members);
-    d.replaces_packets();
-  }
-};
-
-/// Collects `size` numbers each, or if `group` is set, all numbers with the same number / `group`,
-/// which ends with the first number of the next group.
-class Gather final : public Gathering {
- public:
-  Gather(std::size_t size, std::int64_t group) : size_(size), group_(group) {}
-  void begin(Context& /*context*/) override { held_.clear(); }
-  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
-    const std::int64_t value = packet.get(number);
-    if (group_ > 0 && !held_.empty() && held_.back() / group_ != value / group_) send(emitter);
-    if (value == refused) throw Error("not this one");
-    held_.push_back(value);
-    if (group_ == 0 && held_.size() == size_) send(emitter);
-  }
-  More end(Emitter& emitter, Context& /*context*/) override {
-    if (!held_.empty()) send(emitter);
-    return More::no;
-  }
-  Pause pause(Context& /*context*/) override { return held_.empty() ? Pause::ready : Pause::later; }
-
-  std::int64_t refused = -1'000;
-
- private:
-  void send(Emitter& emitter) {
-    Packet packet;
-    packet.set(number, held_.front());
-    packet.set(members, std::exchange(held_, {}));
-    emitter.emit(std::move(packet));
-  }
-  std::size_t size_;
-  std::int64_t group_;
-  std::vector<std::int64_t> held_;
-};
 
 /// Collects four numbers when it has seven: it always holds some of the next ones, and reports
 /// which.
@@ -287,8 +237,7 @@ TEST_F(FlowPointsTest, RanksStopAfterTheSameStepIfTheyCannotKeepIt) {
   make(1, 0, Pause::unsupported);
   EXPECT_EQ(steps_of("count -> work -> gather -> learn"), 4U);
   make();
-  add<Call<Transform>>(
-      "model", [](Packet&, Context&) {}, true);
+  add<Call<Transform>>("model", nothing, true);
   EXPECT_EQ(steps_of("count -> gather -> {learn, model}"), 4U) << "several branches";
 }
 
@@ -433,9 +382,8 @@ TEST_F(FlowPointsTest, WhatStandsInTheWayIsNamed) {
     run(flow, 1);
     return keeper_.obstacles.empty() ? std::string() : keeper_.obstacles.front();
   };
-  add<Call<Transform>>("serial", [](Packet&, Context&) {});
-  add<Call<Transform>>(
-      "model", [](Packet&, Context&) {}, true);
+  add<Call<Transform>>("serial", nothing);
+  add<Call<Transform>>("model", nothing, true);
   add<Keep>("keep", kept_);
   add<Gather>("inner", 2, 0);
   EXPECT_THAT(obstacle("count -> serial -> gather -> learn"),
@@ -473,7 +421,7 @@ TEST_F(FlowPointsTest, ACollectorBeforeTheLastIsRunAgain) {
 
 TEST_F(FlowPointsTest, APointOfAFlowThatHasNoneIsRefused) {
   make();
-  add<Call<Transform>>("serial", [](Packet&, Context&) {});
+  add<Call<Transform>>("serial", nothing);
   options_.from.steps = 3;
   const FlowResult result = run("count -> serial -> gather -> learn");
   ASSERT_TRUE(result.error);

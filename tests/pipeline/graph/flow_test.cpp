@@ -3,17 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
-#include <cstdint>
-#include <functional>
-#include <mutex>
 #include <set>
 #include <stdexcept>
-#include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "tests/pipeline/graph/flow_fixture.hpp"
 
@@ -62,22 +54,46 @@ class Heavy final : public Source {
   std::int64_t next_ = 0;
 };
 
-/// Passes on packets, but fails on every number that ends in 3.
-class RefusesSome final : public Collector {
+/// Calls functions of the test for each packet and at the end.
+class CallCollector final : public Collector {
  public:
+  using Process = std::function<void(Packet, Emitter&)>;
+  explicit CallCollector(
+      Process process, std::function<void()> end = [] {})
+      : process_(std::move(process)), end_(std::move(end)) {}
   void declare(Declaration& d) override { d.needs(number); }
   void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
-    if (packet.get(number) % 10 == 3) throw Error("a three");
-    emitter.emit(std::move(packet));
+    process_(std::move(packet), emitter);
   }
-  More end(Emitter& /*emitter*/, Context& /*context*/) override { return More::no; }
+  More end(Emitter& /*emitter*/, Context& /*context*/) override {
+    end_();
+    return More::no;
+  }
+
+ private:
+  Process process_;
+  std::function<void()> end_;
 };
 
-class FailsAtEnd final : public Collector {
+/// Emits packets in reverse after the last has arrived, as a shuffle emits them in a different
+/// order; each several times, as a sampler does.
+class Reverse final : public Collector {
  public:
+  explicit Reverse(std::size_t times = 1) : times_(times) {}
   void declare(Declaration& d) override { d.needs(number); }
-  void process(Packet /*packet*/, Emitter& /*emitter*/, Context& /*context*/) override {}
-  More end(Emitter& /*emitter*/, Context& /*context*/) override { throw Error("too few"); }
+  void process(Packet packet, Emitter& /*emitter*/, Context& /*context*/) override {
+    packets_.insert(packets_.end(), times_, packet);
+  }
+  More end(Emitter& emitter, Context& /*context*/) override {
+    if (packets_.empty()) return More::no;
+    emitter.emit(std::move(packets_.back()));
+    packets_.pop_back();
+    return More::yes;
+  }
+
+ private:
+  std::size_t times_;
+  std::vector<Packet> packets_;
 };
 
 TEST_F(FlowTest, DeliversEveryPacketInOrderBehindParallelStages) {
@@ -96,7 +112,7 @@ TEST_F(FlowTest, DeliversEveryPacketInOrderBehindParallelStages) {
 
 TEST_F(FlowTest, EndsAnEmptyFlowOnce) {
   add<Count>("count", 0);
-  add<ParallelCall>("parallel", [](Packet&, Context&) {});
+  add<ParallelCall>("parallel", nothing);
   add<Sum>("sum", 2, 0);
   add<Keep>("keep", kept_, &ends_);
   run_well("count -> parallel -> sum -> keep");
@@ -134,7 +150,7 @@ TEST_F(FlowTest, CollectorsNumberAnewAndEmitTheRestAtTheEnd) {
   EXPECT_EQ(result.stages[2].emitted, 3U);
 }
 
-TEST_F(FlowTest, CountsABatchAsThePacketsItHolds) {
+TEST_F(FlowTest, CountsABatchAsThePacketsItHoldsAndASamplersAsOneEach) {
   FlowProgress progress;
   options_.progress = &progress;
   add<Count>("count", 10);
@@ -143,32 +159,8 @@ TEST_F(FlowTest, CountsABatchAsThePacketsItHolds) {
   run_well("count -> sum -> keep");
   EXPECT_EQ(kept_.size(), 3U);
   EXPECT_EQ(progress.finished, 10U);
-}
-
-/// Collects all packets, and emits each twice after the last has arrived.
-class Twice final : public Collector {
- public:
-  void declare(Declaration& d) override { d.needs(number); }
-  void process(Packet packet, Emitter& /*emitter*/, Context& /*context*/) override {
-    held_.push_back(std::move(packet));
-  }
-  More end(Emitter& emitter, Context& /*context*/) override {
-    if (sent_ == 2 * held_.size()) return More::no;
-    emitter.emit(held_[sent_++ / 2]);
-    return More::yes;
-  }
-
- private:
-  std::vector<Packet> held_;
-  std::size_t sent_ = 0;
-};
-
-TEST_F(FlowTest, CountsWhatASamplerSendsOnAsOneEach) {
-  FlowProgress progress;
-  options_.progress = &progress;
-  add<Count>("count", 10);
-  add<Twice>("twice");
-  add<Keep>("keep", kept_);
+  kept_.clear();
+  add<Reverse>("twice", 2U);
   run_well("count -> twice -> keep");
   EXPECT_EQ(kept_.size(), 20U);
   EXPECT_EQ(progress.finished, 20U);
@@ -234,7 +226,7 @@ TEST_F(FlowTest, RunsNeighboursOnTheComputeThreadOnePacketAtATime) {
   int inside = 0;
   int most_inside = 0;
   add<Count>("count", 200);
-  add<ParallelCall>("parallel", [](Packet&, Context&) {});
+  add<ParallelCall>("parallel", nothing);
   add<Call<Transform>>(
       "model",
       [&](Packet&, Context&) {
@@ -273,7 +265,7 @@ TEST_F(FlowTest, JoinsBranchesBySequenceNumber) {
 
 TEST_F(FlowTest, AJoinTakesWhatABranchChanged) {
   add<Count>("count", 20);
-  add<Call<Transform>>("same", [](Packet&, Context&) {});
+  add<Call<Transform>>("same", nothing);
   add<Call<Transform>>("double", doubled);
   add<Keep>("keep", kept_);
   for (const bool changed_first : {false, true}) {
@@ -288,10 +280,10 @@ TEST_F(FlowTest, AJoinTakesWhatABranchChanged) {
 // count -> {same, double -> {d, e}} -> keep, and with the branches the other way round.
 TEST_F(FlowTest, AJoinTakesWhatWasChangedBeforeAnInnerFork) {
   add<Count>("count", 200);
-  add<ParallelCall>("same", [](Packet&, Context&) {});
+  add<ParallelCall>("same", nothing);
   add<ParallelCall>("double", doubled);
-  add<Call<Transform>>("d", [](Packet&, Context&) {});
-  add<ParallelCall>("e", [](Packet&, Context&) {});
+  add<Call<Transform>>("d", nothing);
+  add<ParallelCall>("e", nothing);
   add<Keep>("keep", kept_);
   for (const bool inner_first : {false, true}) {
     kept_.clear();
@@ -308,7 +300,7 @@ TEST_F(FlowTest, AJoinTakesWhatWasChangedBeforeAnInnerFork) {
 // count -> {same, double} -> {square, negate} -> keep
 TEST_F(FlowTest, SeveralStagesBehindTheSameBranchesGetWhatTheseMade) {
   add<Count>("count", 200);
-  add<ParallelCall>("same", [](Packet&, Context&) {});
+  add<ParallelCall>("same", nothing);
   add<ParallelCall>("double", doubled);
   add<ParallelCall>("square", squared, Sets{square});
   add<Call<Transform>>(
@@ -331,7 +323,10 @@ TEST_F(FlowTest, SeveralStagesBehindTheSameBranchesGetWhatTheseMade) {
 
 TEST_F(FlowTest, ACollectorThatSkipsAPacketLeavesNoGapBehind) {
   add<Count>("count", 100);
-  add<RefusesSome>("refuses");
+  add<CallCollector>("refuses", [](Packet packet, Emitter& emitter) {
+    if (packet.get(number) % 10 == 3) throw Error("a three");
+    emitter.emit(std::move(packet));
+  });
   add<Keep>("keep", kept_);
   options_.stage_specs["refuses"].on_error = OnError::skip;
   const FlowResult result = run_well("count -> refuses -> keep");
@@ -342,7 +337,8 @@ TEST_F(FlowTest, ACollectorThatSkipsAPacketLeavesNoGapBehind) {
 
 TEST_F(FlowTest, ACollectorThatFailsAtItsEndLeavesTheLedgerBalanced) {
   add<Count>("count", 5);
-  add<FailsAtEnd>("collector");
+  add<CallCollector>(
+      "collector", [](const Packet&, Emitter&) {}, [] { throw Error("too few"); });
   const FlowResult result = run("count -> collector");
   ASSERT_TRUE(result.error);
   EXPECT_THAT(result.error->full_message(), HasSubstr("too few"));
@@ -407,10 +403,9 @@ TEST_F(FlowTest, SourcesThatWaitLeaveTheWorkersToTheStages) {
     std::atomic<std::int64_t> other_answers = 0;
     add<Converse>("converse", answers);
     add<Converse>("other", other_answers);
-    add<ParallelCall>("look", [](Packet&, Context&) {});
-    add<ParallelCall>("look_too", [](Packet&, Context&) {});
-    add<Call<Transform>>(
-        "model", [](Packet&, Context&) {}, compute);
+    add<ParallelCall>("look", nothing);
+    add<ParallelCall>("look_too", nothing);
+    add<Call<Transform>>("model", nothing, compute);
     add<Call<Transform>>("answer", [&](Packet&, Context&) { ++answers; });
     add<Call<Transform>>("answer_too", [&](Packet&, Context&) { ++other_answers; });
     FlowSpec flow;
@@ -426,28 +421,20 @@ TEST_F(FlowTest, SourcesThatWaitLeaveTheWorkersToTheStages) {
 }
 
 TEST_F(FlowTest, AFailureWakesASourceThatWaits) {
-  for (const bool compute : {false, true}) {
+  struct Case {
+    bool compute;
+    int threads;
+    bool deferring;  // an interruption that takes its time holds no stage up
+  };
+  for (const Case& one :
+       {Case{false, 2, false}, Case{true, 2, false}, Case{true, 1, false}, Case{true, 1, true}}) {
     for (int round = 0; round < 50; ++round) {
-      add<Listen>("listen", false);
+      add<Listen>("listen", one.deferring);
       add<Call<Transform>>(
-          "fails", [](Packet&, Context&) { throw Error("no"); }, compute);
-      EXPECT_THAT(failure_of("listen -> fails", 2), HasSubstr("stage 'fails'"));
+          "fails", [](Packet&, Context&) { throw Error("no"); }, one.compute);
+      EXPECT_THAT(failure_of("listen -> fails", one.threads), HasSubstr("stage 'fails'"));
     }
   }
-}
-
-TEST_F(FlowTest, AFailureOnTheComputeThreadWakesASourceAlsoWhereOneThreadWorks) {
-  add<Listen>("listen", false);
-  add<Call<Transform>>(
-      "fails", [](Packet&, Context&) { throw Error("no"); }, true);
-  EXPECT_THAT(failure_of("listen -> fails", 1), HasSubstr("stage 'fails'"));
-}
-
-TEST_F(FlowTest, AnInterruptionThatTakesItsTimeHoldsNoStageUp) {
-  add<Listen>("listen", true);
-  add<Call<Transform>>(
-      "fails", [](Packet&, Context&) { throw Error("no"); }, true);
-  EXPECT_THAT(failure_of("listen -> fails", 1), HasSubstr("stage 'fails'"));
 }
 
 TEST_F(FlowTest, TooManySkippedPacketsWakeASourceThatWaits) {
@@ -517,45 +504,26 @@ TEST_F(FlowTest, PacketsThatTwoBranchesGatherAreFinishedOnce) {
 }
 
 TEST_F(FlowTest, ACollectorThatDropsMoreThanItTookIsFound) {
-  class DropsTwice final : public Collector {
-   public:
-    void declare(Declaration& d) override { d.needs(number); }
-    void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
-      for (int i = 0; i < 2; ++i) emitter.drop(packet, "unwanted");
-    }
-  };
   add<Count>("count", 5);
-  add<DropsTwice>("twice");
+  add<CallCollector>("twice", [](const Packet& packet, Emitter& emitter) {
+    for (int i = 0; i < 2; ++i) emitter.drop(packet, "unwanted");
+  });
   add<Keep>("keep", kept_);
   EXPECT_THAT(run("count -> twice -> keep").imbalances,
               ElementsAre(HasSubstr("'twice' dropped more packets than the 5")));
 }
-
-/// Emits the packets for which `sends` is true, and drops those for which `drops` is true.
-class Choosing final : public Collector {
- public:
-  using Which = std::function<bool(std::int64_t)>;
-  Choosing(Which sends, Which drops) : sends_(std::move(sends)), drops_(std::move(drops)) {}
-  void declare(Declaration& d) override { d.needs(number); }
-  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
-    const std::int64_t value = packet.get(number);
-    if (sends_(value)) emitter.emit(packet);
-    if (drops_(value)) emitter.drop(packet, "unwanted");
-  }
-
- private:
-  Which sends_;
-  Which drops_;
-};
 
 TEST_F(FlowTest, ACollectorThatChoosesSendsOnOrDropsSomethingAndNothingIsBoth) {
   const auto none = [](std::int64_t) { return false; };
   const auto all = [](std::int64_t) { return true; };
   const auto even = [](std::int64_t value) { return value % 2 == 0; };
   const auto odd = [](std::int64_t value) { return value % 2 != 0; };
-  const auto imbalances = [&](const Choosing::Which& sends, const Choosing::Which& drops) {
+  const auto imbalances = [&](bool (*sends)(std::int64_t), bool (*drops)(std::int64_t)) {
     add<Count>("count", 84);
-    add<Choosing>("choose", sends, drops);
+    add<CallCollector>("choose", [sends, drops](const Packet& packet, Emitter& emitter) {
+      if (sends(packet.get(number))) emitter.emit(packet);
+      if (drops(packet.get(number))) emitter.drop(packet, "unwanted");
+    });
     add<Keep>("keep", kept_);
     return run("count -> choose -> keep").imbalances;
   };
@@ -572,7 +540,7 @@ TEST_F(FlowTest, ACollectorThatChoosesSendsOnOrDropsSomethingAndNothingIsBoth) {
 
 TEST_F(FlowTest, LargeBatchesLeaveRoomForPictures) {
   /// Combines four packets into a large one.
-  class Gather final : public Collector {
+  class Combine final : public Collector {
    public:
     void declare(Declaration& d) override {
       d.needs(number);
@@ -602,29 +570,11 @@ TEST_F(FlowTest, LargeBatchesLeaveRoomForPictures) {
     most = std::max(most, inside.load());
     --inside;
   });
-  add<Gather>("gather");
+  add<Combine>("gather");
   add<Keep>("keep", kept_);
   run_well("count -> enter -> leave -> gather", 2);
   EXPECT_GE(most, 32);
 }
-
-/// Emits packets in reverse, as a shuffle emits them in a different order.
-class Reverse final : public Collector {
- public:
-  void declare(Declaration& d) override { d.needs(number); }
-  void process(Packet packet, Emitter& /*emitter*/, Context& /*context*/) override {
-    packets_.push_back(std::move(packet));
-  }
-  More end(Emitter& emitter, Context& /*context*/) override {
-    if (packets_.empty()) return More::no;
-    emitter.emit(std::move(packets_.back()));
-    packets_.pop_back();
-    return More::yes;
-  }
-
- private:
-  std::vector<Packet> packets_;
-};
 
 TEST_F(FlowTest, ACollectorThatHoldsMoreThanTheLimitIsRefused) {
   options_.limits.bytes = 500'000;
@@ -688,23 +638,14 @@ TEST_F(FlowTest, RetriesWithThePacketAsItWas) {
 }
 
 TEST_F(FlowTest, RetriesASink) {
-  class Shaky final : public Sink {
-   public:
-    explicit Shaky(std::vector<Packet>& kept) : kept_(kept) {}
-    void declare(Declaration& d) override { d.needs(number); }
-    void process(const Packet& packet, Context& /*context*/) override {
-      if (++calls_ % 2 != 0) throw std::runtime_error("not yet");
-      kept_.push_back(packet);
-    }
-
-   private:
-    std::vector<Packet>& kept_;
-    int calls_ = 0;
-  };
+  int calls = 0;
   options_.stage_specs["shaky"].on_error = OnError::retry;
   options_.stage_specs["shaky"].retries = 1;
   add<Count>("count", 5);
-  add<Shaky>("shaky", kept_);
+  add<CallSink>("shaky", [&](const Packet& packet) {
+    if (++calls % 2 != 0) throw std::runtime_error("not yet");
+    kept_.push_back(packet);
+  });
   run_well("count -> shaky");
   EXPECT_EQ(numbers(kept_), up_to(5));
 }
@@ -750,7 +691,7 @@ TEST_F(FlowTest, AStageThatBreaksItsPromiseIsNamed) {
 
 TEST_F(FlowTest, RunsTheSameStagesInManyFlowsOneAfterTheOther) {
   add<Count>("count", 50);
-  add<ParallelCall>("parallel", [](Packet&, Context&) {});
+  add<ParallelCall>("parallel", nothing);
   add<Keep>("keep", kept_);
   options_.run.services = &services_;
   FlowEngine engine(2);

@@ -3,12 +3,8 @@
 /// threads.
 #include <gmock/gmock.h>
 
-#include <mutex>
 #include <stdexcept>
-#include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "pipeline/graph/flow.hpp"
 #include "pipeline/graph/plan.hpp"
@@ -22,21 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-/// Takes steps: a flow that contains it trains.
-class Step final : public Sink {
- public:
-  explicit Step(std::function<void(const Packet&)> body) : body_(std::move(body)) {}
-  void declare(Declaration& d) override {
-    d.needs(number);
-    d.trains();
-  }
-  void process(const Packet& packet, Context& /*context*/) override { body_(packet); }
-  [[nodiscard]] bool on_compute_thread() const override { return true; }
-
- private:
-  std::function<void(const Packet&)> body_;
-};
 
 class Calls {
  public:
@@ -54,18 +35,14 @@ class Calls {
 class FlowTrainingTest : public FlowTest {
  protected:
   using Body = std::function<void(Packet&, Context&)>;
-  void compute(
-      const std::string& name, Body body = [](Packet&, Context&) {}) {
+  void compute(const std::string& name, Body body = nothing) {
     add<Call<Transform>>(name, noting(name, std::move(body)), true);
   }
-  void serial(const std::string& name) {
-    add<Call<Transform>>(name, noting(name, [](Packet&, Context&) {}));
-  }
-  void parallel(const std::string& name) {
-    add<ParallelCall>(name, noting(name, [](Packet&, Context&) {}));
-  }
+  void serial(const std::string& name) { add<Call<Transform>>(name, noting(name, nothing)); }
+  void parallel(const std::string& name) { add<ParallelCall>(name, noting(name, nothing)); }
   void adam() {
-    add<Step>("adam", [this](const Packet& packet) { calls_.note("adam", packet); });
+    const auto note = [this](const Packet& packet) { calls_.note("adam", packet); };
+    add<CallSink>("adam", note, true);
   }
   /// Outside the step, and late for every other packet.
   void late(const std::string& name) {
@@ -82,9 +59,7 @@ class FlowTrainingTest : public FlowTest {
   /// Runs with 1, 2 and 8 threads; each time the same calls must have been made, in this order.
   void expect(const std::string& flow, const std::vector<std::string>& calls) {
     for (const int threads : {1, 2, 8}) {
-      const FlowResult result = run(flow, threads);
-      EXPECT_FALSE(result.error) << result.error->full_message();
-      EXPECT_THAT(result.imbalances, IsEmpty());
+      run_well(flow, threads);
       EXPECT_THAT(calls_.take(), ElementsAreArray(calls)) << threads << " threads";
     }
   }
@@ -220,11 +195,10 @@ TEST_F(FlowTrainingTest, TheOrderOfStepsIsFixedIfOneStageNumbersTheirBatches) {
   parallel("parallel");
   for (const char* model : {"model", "other_model", "third_model"}) compute(model);
   adam();
-  add<Step>("other_adam", [](const Packet&) {});
+  add<CallSink>(
+      "other_adam", [](const Packet&) {}, true);
   const auto numberings = [this](const FlowSpec& flow) {
-    std::vector<StageRunner*> runners;
-    for (const FlowNode& node : flow.nodes) runners.push_back(stages_.at(node.stage).get());
-    return numberings_of_step(flow, plan_of(flow, runners, {}));
+    return numberings_of_step(flow, plan_of(flow, runners_of(flow, stages_), {}));
   };
   EXPECT_THAT(
       numberings(flow_of("count -> parallel -> {model, other_model} -> third_model -> adam")),
@@ -307,7 +281,8 @@ TEST_F(FlowTrainingTest, EachSplitsCollectorHasItsOwnSteps) {
   compute("loss");
   adam();
   compute("other");
-  add<Step>("other_adam", [this](const Packet& packet) { calls_.note("other_adam", packet); });
+  const auto note = [this](const Packet& packet) { calls_.note("other_adam", packet); };
+  add<CallSink>("other_adam", note, true);
   const std::string flow = "count -> {pairs -> model -> loss -> adam, tens -> other -> other_adam}";
   options_.limits.packets = 4;
   for (const int threads : {1, 2, 8}) {

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 

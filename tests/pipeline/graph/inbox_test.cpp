@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <thread>
-#include <vector>
 
 namespace seam::host::inbox_test {
 

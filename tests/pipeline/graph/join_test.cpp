@@ -3,10 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
 #include <utility>
-#include <vector>
 
 namespace seam::host::join_test {
 

@@ -3,14 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <memory>
-#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "seam/testing.hpp"
 

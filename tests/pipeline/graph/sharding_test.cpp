@@ -4,53 +4,11 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdint>
-#include <map>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "seam/shard.hpp"
 #include "tests/pipeline/graph/flow_fixture.hpp"
 
 namespace seam::host::sharding_test {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
-inline constexpr Field<std::vector<std::int64_t>> members{"members"};
-
-/// Gathers consecutive numbers.
-class Gather final : public Collector, public ConsecutiveBatches {
- public:
-  explicit Gather(std::uint64_t size) : size_(size) {}
-  void declare(Declaration& d) override {
-    d.needs(number);
-    d.provides(members);
-    d.replaces_packets();
-    d.offers<ConsecutiveBatches>(*this);
-  }
-  void begin(Context& /*context*/) override { held_.clear(); }
-  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
-    held_.push_back(packet.get(number));
-    if (held_.size() == size_) send(emitter);
-  }
-  More end(Emitter& emitter, Context& /*context*/) override {
-    if (!held_.empty()) send(emitter);
-    return More::no;
-  }
-  [[nodiscard]] std::uint64_t batch_size() const override { return size_; }
-  void begin_part() override {}
-
- private:
-  void send(Emitter& emitter) {
-    Packet packet;
-    packet.set(members, std::exchange(held_, {}));
-    emitter.emit(std::move(packet));
-  }
-  std::uint64_t size_;
-  std::vector<std::int64_t> held_;
-};
 
 template <class T>
 class Write final : public Sink, public WritesParts {
@@ -111,9 +69,7 @@ class ShardingTest : public FlowTest {
   Batches batches_of(const std::string& flow, std::optional<Shard> shard, int threads) {
     batches_.clear();
     options_.shard = shard;
-    const FlowResult result = run(flow, threads);
-    EXPECT_FALSE(result.error) << result.error->full_message();
-    EXPECT_THAT(result.imbalances, IsEmpty());
+    const FlowResult result = run_well(flow, threads);
     emitted_ = result.stages.front().emitted;
     return batches_;
   }
@@ -195,9 +151,8 @@ TEST_F(ShardingTest, AFlowThatNeedsAllPacketsIsRefusedByName) {
   add<Grouped>("grouped");
   add<Gather>("other_size", 5);
   add<Gather>("uneven", 0);
-  add<Call<Transform>>("serial", [](Packet&, Context&) {});
-  add<Call<Transform>>(
-      "model", [](Packet&, Context&) {}, true);
+  add<Call<Transform>>("serial", nothing);
+  add<Call<Transform>>("model", nothing, true);
   const std::map<std::string, std::string> flows{
       {"count -> measure", "'measure' (test) computes a metric over all packets"},
       {"count -> train", "'train' (test) trains"},

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdint>
-
 namespace seam::host::stage_clock_test {
 
 TEST(StageClock, TheCheapestIsOfAKnownLength) {

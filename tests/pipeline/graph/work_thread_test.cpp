@@ -4,7 +4,6 @@
 
 #include <latch>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
 namespace seam::host::work_thread_test {

@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <string>
-
 namespace seam::host::ranks_engine_test {
 
 TEST(Launched, LaunchersSayHowManyProcessesThereAre) {

@@ -4,9 +4,9 @@
 
 #include <cstdlib>
 #include <seam/error.hpp>
-#include <sstream>
 
 #include "tests/support/kept_environment.hpp"
+#include "tests/support/text.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::registry_test {
@@ -39,10 +39,7 @@ std::string failure_of(Registry& registry, const std::string& stage) {
 /// A copy of a plugin with some bytes of its manifest replaced by as many others.
 fs::path changed_copy(const TemporaryFolder& folder, const std::string& name,
                       const std::string& from, const std::string& to) {
-  std::ifstream stream(good, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  std::string bytes = text.str();
+  std::string bytes = seam::test::text_of_file(good);
   const std::size_t manifest = bytes.find("SEAM PLUGIN\n");
   const std::size_t at = bytes.find(from, manifest);
   EXPECT_NE(at, std::string::npos) << from;

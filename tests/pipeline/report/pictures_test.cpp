@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::pictures_test {
@@ -55,6 +57,17 @@ TEST(Pictures, NotesWhatItCannotShow) {
   EXPECT_THAT(read_pictures(run.path(), notes), IsEmpty());
   EXPECT_THAT(notes, ElementsAre(HasSubstr("pictures/a/epoch-0000.json has format 7"),
                                  HasSubstr("pictures/b/epoch-0000.json cannot be shown")));
+}
+
+TEST(Base64, IsThatOfTheStandard) {  // the vectors of RFC 4648, section 10
+  const std::string text = "foobar";
+  const std::vector<std::string> expected{"",         "Zg==",     "Zm8=",    "Zm9v",
+                                          "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"};
+  for (std::size_t size = 0; size < expected.size(); ++size) {
+    EXPECT_EQ(base64(std::as_bytes(std::span(text.data(), size))), expected[size]);
+  }
+  constexpr std::array bytes{std::byte{0xff}, std::byte{0xfe}, std::byte{0x00}};
+  EXPECT_EQ(base64(bytes), "//4A");
 }
 
 }  // namespace seam::host::pictures_test

@@ -1,4 +1,4 @@
-#include "pipeline/report/runs_page.hpp"
+#include "pipeline/report/page.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,9 +1,9 @@
-#include "pipeline/run/best_kept.hpp"
-
+/// best_kept().
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "pipeline/run/checkpoint.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::best_kept_test {

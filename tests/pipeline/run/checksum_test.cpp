@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
-
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::checksum_test {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <memory>
-#include <string>
 
 #include "pipeline/run/checksum.hpp"
 #include "seam/stage.hpp"
@@ -30,6 +29,19 @@ class Items final : public Source {
   std::filesystem::path weights_;
 };
 
+class Writes final : public Sink {
+ public:
+  void declare(Declaration& d) override {
+    d.parameter("file", file_, "");
+    d.parameter("model", model_, "").must_exist();
+  }
+  void process(const Packet& /*packet*/, Context& /*context*/) override {}
+
+ private:
+  std::filesystem::path file_;
+  std::filesystem::path model_;
+};
+
 class DataFilesTest : public ::testing::Test {
  protected:
   DataFilesTest() {
@@ -47,6 +59,13 @@ class DataFilesTest : public ::testing::Test {
     pipeline_.spec.flows.push_back(flow);
     pipeline_.spec.schedule.each_epoch = {{"main", 1}};
   }
+  StageSpec& add_writer() {
+    pipeline_.stages["writes"] =
+        std::make_unique<StageRunner>("writes", "test.writes", std::make_unique<Writes>());
+    StageSpec& stage = pipeline_.spec.stages.emplace_back();
+    stage.name = "writes";
+    return stage;
+  }
 
   seam::test::TemporaryFolder folder_;
   CheckedPipeline pipeline_;
@@ -59,40 +78,23 @@ TEST_F(DataFilesTest, AreThoseOfScheduledStagesByContent) {
   folder_.write("other.txt", "b");
   pipeline_.spec.stages[0].values["list"] = (folder_.path() / "other.txt").string();
   EXPECT_THAT(data_files(pipeline_), ElementsAre(Pair("stage.items.list", sha256("b"))));
+  pipeline_.spec.stages[0].values["weights"] = folder_.write("weights", "w").string();
+  pipeline_.spec.stages[0].values["list"] = std::string();
+  EXPECT_THAT(data_files(pipeline_), IsEmpty()) << "neither folders nor what a run begins with";
 }
-
-class Writes final : public Sink {
- public:
-  void declare(Declaration& d) override {
-    d.parameter("file", file_, "");
-    d.parameter("model", model_, "").must_exist();
-  }
-  void process(const Packet& /*packet*/, Context& /*context*/) override {}
-
- private:
-  std::filesystem::path file_;
-  std::filesystem::path model_;
-};
 
 TEST_F(DataFilesTest, OfOtherStagesAreThoseThatMustExist) {
   pipeline_.spec.stages[0].values["list"] = std::string();
-  pipeline_.stages["writes"] =
-      std::make_unique<StageRunner>("writes", "test.writes", std::make_unique<Writes>());
-  StageSpec stage;
-  stage.name = "writes";
+  StageSpec& stage = add_writer();
   stage.values["file"] = folder_.write("out.csv", "of an earlier run").string();
   stage.values["model"] = folder_.write("net.pt", "net").string();
-  pipeline_.spec.stages.push_back(stage);
   pipeline_.spec.flows[0].nodes.push_back({"writes", {0}, {}});
   EXPECT_THAT(data_files(pipeline_), ElementsAre(Pair("stage.writes.model", sha256("net"))));
 }
 
 TEST_F(DataFilesTest, AbsolutePathsAndThoseThatClimbAreElsewhere) {
   pipeline_.spec.stages.clear();
-  pipeline_.stages["writes"] =
-      std::make_unique<StageRunner>("writes", "test.writes", std::make_unique<Writes>());
-  StageSpec& stage = pipeline_.spec.stages.emplace_back();
-  stage.name = "writes";
+  StageSpec& stage = add_writer();
   pipeline_.spec.flows[0].nodes = {{"writes", {}, {}}};
   for (const char* path : {"", ".", "vectors", "a/../b", "a/..", "..a"}) {
     stage.values["file"] = std::string(path);
@@ -105,12 +107,6 @@ TEST_F(DataFilesTest, AbsolutePathsAndThoseThatClimbAreElsewhere) {
   }
   pipeline_.spec.flows[0].nodes.clear();
   EXPECT_FALSE(written_elsewhere(pipeline_)) << "of a stage that is not opened";
-}
-
-TEST_F(DataFilesTest, AreNeitherFoldersNorWhatARunBeginsWith) {
-  pipeline_.spec.stages[0].values["weights"] = folder_.write("weights", "w").string();
-  pipeline_.spec.stages[0].values["list"] = std::string();
-  EXPECT_THAT(data_files(pipeline_), IsEmpty());
 }
 
 }  // namespace seam::host::data_files_test

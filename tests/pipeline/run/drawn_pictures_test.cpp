@@ -2,9 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <string>
-#include <vector>
-
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::drawn_pictures_test {
@@ -56,16 +53,13 @@ TEST_F(DrawnPicturesTest, AreOneSheetIfTheSetHasIt) {
 }
 
 TEST_F(DrawnPicturesTest, AreThoseOfTheFlowAndTheEpoch) {
+  const auto none = drawn_pictures(folder_.path(), "evaluate", 12);
+  EXPECT_THAT(none.pictures, IsEmpty());
+  EXPECT_THAT(none.problems, IsEmpty());
   const std::string sheets = R"("sheets": [{"title": "a", "file": "a.jpg"}]})";
   write("fed/epoch-0011.json", R"({"format": 1, "flow": "evaluate", )" + sheets);
   write("other/epoch-0012.json", R"({"format": 1, "flow": "train", )" + sheets);
   EXPECT_THAT(titles(), IsEmpty());
-}
-
-TEST_F(DrawnPicturesTest, OfARunThatDrewNone) {
-  const auto drawn = drawn_pictures(folder_.path(), "evaluate", 12);
-  EXPECT_THAT(drawn.pictures, IsEmpty());
-  EXPECT_THAT(drawn.problems, IsEmpty());
 }
 
 TEST_F(DrawnPicturesTest, ASetThatCannotBeReadIsAProblemAndTheOthersStay) {

@@ -4,8 +4,6 @@
 
 #include <limits>
 #include <sstream>
-#include <string>
-#include <vector>
 
 namespace seam::host::ending_test {
 
@@ -130,21 +128,16 @@ TEST(ScoreTable, SaysWhatChoseTheWeightsThatItBeganWith) {
                "  how it was selected is unknown\n"));
 }
 
-TEST(ScoreTable, SaysOnceWhatReadsLabelsInAFlow) {
-  std::vector<Score> scores = two();
-  for (Score& score : scores) score.labels_read = {{"evaluate", "search", "categories"}};
-  EXPECT_THAT(score_table(scores, epochs(24), {}),
-              EndsWith("3.213  24\nevaluate reads labels: categories in search\n"));
-}
-
-TEST(ScoreTable, SaysOnceWhichPredictionNothingTrains) {
+TEST(ScoreTable, SaysOnceWhatReadsLabelsAndWhichPredictionNothingTrains) {
   std::vector<Score> scores = two();
   for (Score& score : scores) {
+    score.labels_read = {{"evaluate", "search", "categories"}};
     score.untrained = {{"evaluate", "search", "predicted_category", "model", "class_lengths"}};
   }
   EXPECT_THAT(score_table(scores, epochs(24), {}),
-              EndsWith("3.213  24\nevaluate evaluates a guess: search reads predicted_category, "
-                       "but no loss trains class_lengths of model\n"));
+              EndsWith("3.213  24\nevaluate reads labels: categories in search\n"
+                       "evaluate evaluates a guess: search reads predicted_category, but no loss "
+                       "trains class_lengths of model\n"));
 }
 
 TEST(ScoreTable, WhatIsNoNumberIsSaidSo) {

@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
-#include <string>
-#include <vector>
 
-#include "pipeline/run/files.hpp"
 #include "pipeline/tensorboard/event.hpp"
 #include "pipeline/tensorboard/record.hpp"
 #include "seam/refusal_testing.hpp"
@@ -78,16 +75,22 @@ TEST_F(EventFileTest, ANewRunHasOneFileThatTensorBoardFinds) {
 }
 
 TEST_F(EventFileTest, AResumedRunKeepsWhatBelongsToTheCheckpointAndNoMore) {
-  write_first();
-  const EventFile resumed(folder_.path(), {4, "epoch-2"});
-  ASSERT_EQ(files().size(), 2U);
-  EXPECT_THAT(events_of(files().back()), ElementsAre("version", "START 4", "4", "4"));
-}
-
-TEST_F(EventFileTest, ARunThatGoesBackToAnEarlierCheckpointForgetsTheLaterOne) {
-  write_first();
-  const EventFile resumed(folder_.path(), {2, "epoch-1"});
-  EXPECT_THAT(events_of(files().back()), ElementsAre("version", "START 2", "2"));
+  struct Case {
+    EventFile::Resume resume;
+    std::vector<std::string> events;
+    const char* what;
+  };
+  for (const Case& one : std::vector<Case>{
+           {{4, "epoch-2"}, {"version", "START 4", "4", "4"}, "the newest checkpoint"},
+           {{2, "epoch-1"}, {"version", "START 2", "2"}, "an earlier checkpoint"},
+           {{}, {"version", "START 0"}, "no checkpoint"},
+           {{4, "epoch-7"}, {"version", "START 5"}, "a checkpoint that is not in the files"}}) {
+    for (const fs::path& file : files()) fs::remove(file);
+    write_first();
+    const EventFile resumed(folder_.path(), one.resume);
+    ASSERT_EQ(files().size(), 2U);
+    EXPECT_EQ(events_of(files().back()), one.events) << one.what;
+  }
 }
 
 TEST_F(EventFileTest, ASecondResumeReadsTheFilesAsTensorBoardDoes) {
@@ -97,18 +100,6 @@ TEST_F(EventFileTest, ASecondResumeReadsTheFilesAsTensorBoardDoes) {
   const EventFile resumed(folder_.path(), {4, "epoch-2"});
   ASSERT_EQ(files().size(), 3U);
   EXPECT_THAT(events_of(files().back()), ElementsAre("version", "START 4", "4"));
-}
-
-TEST_F(EventFileTest, WithoutACheckpointNothingOfBeforeCounts) {
-  write_first();
-  const EventFile resumed(folder_.path(), {});
-  EXPECT_THAT(events_of(files().back()), ElementsAre("version", "START 0"));
-}
-
-TEST_F(EventFileTest, ACheckpointThatIsNotInTheFilesLosesNothingOfItsStep) {
-  write_first();
-  const EventFile resumed(folder_.path(), {4, "epoch-7"});
-  EXPECT_THAT(events_of(files().back()), ElementsAre("version", "START 5"));
 }
 
 TEST_F(EventFileTest, AnIncompleteRecordOfAKilledProcessEndsItsFile) {

@@ -2,10 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-#include <string>
-
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -14,13 +10,6 @@ namespace seam::host::files_test {
 using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
-
-std::string content(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
 
 TEST(WholeFile, AppearsUnderItsNameOnlyWhenItIsWhole) {
   const TemporaryFolder folder;
@@ -31,20 +20,12 @@ TEST(WholeFile, AppearsUnderItsNameOnlyWhenItIsWhole) {
     EXPECT_FALSE(fs::exists(file));
   }
   EXPECT_TRUE(fs::is_empty(folder.path())) << "an incomplete file was left";
-  write_whole_file(file, "all");
-  EXPECT_EQ(content(file), "all");
-}
-
-TEST(WholeFile, AnEarlierOneStandsUntilTheNewOneIsWhole) {
-  const TemporaryFolder folder;
-  const fs::path file = folder.write("file", "old");
-  {
-    WholeFile whole(file);
-    whole.write(std::as_bytes(std::span(std::string_view("new"))));
-    EXPECT_EQ(content(file), "old");
-    whole.commit();
-  }
-  EXPECT_EQ(content(file), "new");
+  write_whole_file(file, "old");
+  WholeFile whole(file);
+  whole.write(std::as_bytes(std::span(std::string_view("new"))));
+  EXPECT_EQ(read_text_file(file), "old");
+  whole.commit();
+  EXPECT_EQ(read_text_file(file), "new");
 }
 
 TEST(WholeFile, AFullDiskIsAnErrorThatNamesTheFile) {
@@ -53,28 +34,25 @@ TEST(WholeFile, AFullDiskIsAnErrorThatNamesTheFile) {
                  "cannot write '/dev/full': No space left");
 }
 
-TEST(LineFile, AddsAtItsEndAndKnowsItsSize) {
+TEST(LineFile, AddsAtItsEndAndIsCutBackToAnEarlierSize) {
   const TemporaryFolder folder;
-  LineFile lines(folder.path() / "lines", 0);
-  lines.append("one\n");
-  lines.append("two\n");
-  EXPECT_EQ(lines.size(), 8U);
-  EXPECT_EQ(content(folder.path() / "lines"), "one\ntwo\n");
-}
-
-TEST(LineFile, IsCutBackToAnEarlierSize) {
-  const TemporaryFolder folder;
-  const fs::path file = folder.write("lines", "one\ntwo\nthree\n");
+  const fs::path file = folder.path() / "lines";
+  {
+    LineFile lines(file, 0);
+    for (const char* line : {"one\n", "two\n", "three\n"}) lines.append(line);
+    EXPECT_EQ(lines.size(), 14U);
+    EXPECT_EQ(read_text_file(file), "one\ntwo\nthree\n");
+  }
   LineFile lines(file, 8);
   lines.append("3\n");
-  EXPECT_EQ(content(file), "one\ntwo\n3\n");
+  EXPECT_EQ(read_text_file(file), "one\ntwo\n3\n");
 }
 
 TEST(LineFile, AShortenedFileIsRefused) {
   const TemporaryFolder folder;
   const fs::path file = folder.write("lines", "one\n");
   EXPECT_REFUSED(LineFile(file, 8), Fault::data, "has 4 bytes, but the run had written 8");
-  EXPECT_EQ(content(file), "one\n");
+  EXPECT_EQ(read_text_file(file), "one\n");
 }
 
 TEST(FolderLock, LetsOneIn) {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <string_view>
 #include <thread>
 
 #include "seam/plugin.hpp"

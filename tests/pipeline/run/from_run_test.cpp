@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <functional>
-
 #include "seam/error.hpp"
 
 namespace seam::host::from_run_test {

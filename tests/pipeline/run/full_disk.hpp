@@ -19,10 +19,7 @@ class FullDisk {
     ::setrlimit(RLIMIT_FSIZE, &before_);
     std::signal(SIGXFSZ, handler_);
   }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-  FullDisk(FullDisk&&) = delete;
-  FullDisk& operator=(FullDisk&&) = delete;
+  FullDisk& operator=(FullDisk&&) = delete;  // nor copies
 
  private:
   rlimit before_{};

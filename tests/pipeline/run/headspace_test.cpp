@@ -5,10 +5,8 @@
 
 #include <seam/refusal_testing.hpp>
 
-#include <chrono>
 #include <csignal>
 #include <set>
-#include <string>
 #include <thread>
 
 #include "pipeline/run/run.hpp"
@@ -23,24 +21,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using namespace std::chrono_literals;
 
-/// The optimizer: notes what arrives.
-class Adam final : public Sink {
- public:
-  explicit Adam(std::multiset<std::int64_t>& arrived) : arrived_(arrived) {}
-  void declare(Declaration& d) override {
-    d.needs(number);
-    d.trains();
-  }
-  void process(const Packet& packet, Context& /*context*/) override {
-    std::this_thread::sleep_for(2ms);
-    arrived_.insert(packet.get(number));
-  }
-  [[nodiscard]] bool on_compute_thread() const override { return true; }
-
- private:
-  std::multiset<std::int64_t>& arrived_;
-};
-
 /// The engine's threads outlive their test, and must not receive the signals of other tests.
 class BlockedSignals {
  public:
@@ -49,10 +29,7 @@ class BlockedSignals {
     StopSignals::block();
   }
   ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-  BlockedSignals(BlockedSignals&&) = delete;
-  BlockedSignals& operator=(BlockedSignals&&) = delete;
+  BlockedSignals& operator=(BlockedSignals&&) = delete;  // nor copies
 
  private:
   sigset_t before_{};
@@ -63,9 +40,12 @@ class HeadspaceTest : public FlowTest {
   HeadspaceTest() {
     add<Count>("count", 1'000'000);
     add<Call<Transform>>("slow", [this](Packet&, Context&) { std::this_thread::sleep_for(wait_); });
-    add<Call<Transform>>(
-        "model", [](Packet&, Context&) {}, true);
-    add<Adam>("adam", arrived_);
+    add<Call<Transform>>("model", nothing, true);
+    const auto note = [this](const Packet& packet) {
+      std::this_thread::sleep_for(2ms);
+      arrived_.insert(packet.get(number));
+    };
+    add<CallSink>("adam", note, true);
     add<Keep>("keep", kept_);
   }
   FlowResult measure(const std::string& flow = "count -> slow -> model -> adam") {
@@ -77,8 +57,8 @@ class HeadspaceTest : public FlowTest {
   BlockedSignals blocked_;  // first
   std::chrono::milliseconds wait_ = 20ms;
   std::multiset<std::int64_t> arrived_;
-  std::unique_ptr<FlowRunner> engine_ = flow_engine(2);
-  HeadspaceFlows flows_{*engine_, 300ms};
+  FlowEngine engine_{2};
+  HeadspaceFlows flows_{engine_, 300ms};
 };
 
 TEST_F(HeadspaceTest, RepeatsTheFirstBatchForTheStepAlone) {
@@ -117,7 +97,7 @@ TEST_F(HeadspaceTest, RunsOtherFlowsAsUsual) {
 }
 
 TEST_F(HeadspaceTest, RejectsAStepThatSeveralStagesFeed) {
-  add<Call<Transform>>("other", [](Packet&, Context&) {});
+  add<Call<Transform>>("other", nothing);
   EXPECT_REFUSED((void)measure("count -> {slow, other} -> model -> adam"), Fault::configuration,
                  "receives packets from slow, other");
 }

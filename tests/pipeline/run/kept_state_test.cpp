@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
 #include <vector>
 
 namespace seam::host::kept_state_test {
@@ -35,14 +34,33 @@ SchedulePosition after_epochs(std::int64_t epochs) {
   return position;
 }
 
-TEST(MadeBeforeRead, AFlowThatFillsItFirstMakesIt) {
-  const PipelineSpec spec = pipeline({{"train", 1}, {"fill", 1}, {"evaluate", 1}});
-  EXPECT_TRUE(made_before_read(spec, after_epochs(3), "gallery"));
-}
-
-TEST(MadeBeforeRead, AFlowThatReadsItFirstNeedsIt) {
-  const PipelineSpec spec = pipeline({{"evaluate", 1}, {"fill", 1}});
-  EXPECT_FALSE(made_before_read(spec, after_epochs(3), "gallery"));
+TEST(MadeBeforeRead, TheFirstFlowThatUsesItDecides) {
+  struct Case {
+    std::vector<ScheduledFlow> each_epoch;
+    std::int64_t epochs_done;
+    bool made;
+  };
+  // Filled every 4th epoch (3, 7 and the last one), read in every one.
+  const std::vector<ScheduledFlow> often{{"fill", 4}, {"evaluate", 1}};
+  const std::vector<Case> cases{
+      {{{"train", 1}, {"fill", 1}, {"evaluate", 1}}, 3, true},
+      {{{"evaluate", 1}, {"fill", 1}}, 3, false},
+      {{{"both", 1}}, 3, false},
+      {{{"train", 1}}, 3, true},      // never used again
+      {{{"evaluate", 1}}, 10, true},  // the epochs are over
+      {often, 1, false},
+      {often, 3, true},
+      {often, 4, false},
+      {often, 9, true},  // all flows run in the last
+      // Filled every 2nd, read every 4th: epoch 3 has both, in this order.
+      {{{"train", 1}, {"fill", 2}, {"evaluate", 4}}, 2, true},
+  };
+  for (std::size_t at = 0; at < cases.size(); ++at) {
+    const PipelineSpec spec = pipeline(cases[at].each_epoch);
+    EXPECT_EQ(made_before_read(spec, after_epochs(cases[at].epochs_done), "gallery"),
+              cases[at].made)
+        << at;
+  }
 }
 
 TEST(MadeBeforeRead, WithinAnEpochTheFlowsThatAreLeftDecide) {
@@ -52,25 +70,6 @@ TEST(MadeBeforeRead, WithinAnEpochTheFlowsThatAreLeftDecide) {
     EXPECT_EQ(made_before_read(spec, position, "gallery"), made) << position.flows_done;
     ++position.flows_done;
   }
-}
-
-TEST(MadeBeforeRead, TheFlowsOfTheEpochsToComeDecide) {
-  // Filled every 4th epoch (3, 7 and the last one), read in every one.
-  const PipelineSpec spec = pipeline({{"fill", 4}, {"evaluate", 1}});
-  EXPECT_FALSE(made_before_read(spec, after_epochs(1), "gallery"));
-  EXPECT_TRUE(made_before_read(spec, after_epochs(3), "gallery"));
-  EXPECT_FALSE(made_before_read(spec, after_epochs(4), "gallery"));
-  EXPECT_TRUE(made_before_read(spec, after_epochs(9), "gallery")) << "all flows run in the last";
-  // Filled every 2nd, read every 4th: epoch 3 has both, in this order.
-  const PipelineSpec rarely = pipeline({{"train", 1}, {"fill", 2}, {"evaluate", 4}});
-  EXPECT_TRUE(made_before_read(rarely, after_epochs(2), "gallery"));
-}
-
-TEST(MadeBeforeRead, WhatIsNeverTouchedAgainIsNotNeeded) {
-  const PipelineSpec spec = pipeline({{"train", 1}});
-  EXPECT_TRUE(made_before_read(spec, after_epochs(3), "gallery"));
-  const PipelineSpec other = pipeline({{"evaluate", 1}});
-  EXPECT_TRUE(made_before_read(other, after_epochs(10), "gallery")) << "the epochs are over";
 }
 
 TEST(MadeBeforeRead, FlowsBeforeAndAfterTheEpochsCount) {
@@ -120,11 +119,6 @@ TEST(MadeBeforeRead, ARunThatStopsEarlyStillRunsTheFlowsThatWereNotDue) {
   PipelineSpec tunes = pipeline({{"train", 1}, {"train", 4}, {"fill", 4}, {"evaluate", 4}});
   tunes.schedule.stop_early = spec.schedule.stop_early;
   EXPECT_FALSE(made_before_read(tunes, position, "gallery")) << "of these, train does not run";
-}
-
-TEST(MadeBeforeRead, AFlowThatDoesBothReads) {
-  const PipelineSpec spec = pipeline({{"both", 1}});
-  EXPECT_FALSE(made_before_read(spec, after_epochs(3), "gallery"));
 }
 
 TEST(MadeBeforeRead, AReaderOfAReaderReads) {

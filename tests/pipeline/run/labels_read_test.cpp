@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "pipeline/config/load.hpp"
@@ -14,6 +13,7 @@ namespace seam::host::labels_read_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 using Declare = std::function<void(Declaration&)>;
 
@@ -46,47 +46,42 @@ CheckedPipeline pipeline(const Declare& declare) {
   return checked;
 }
 
-TEST(LabelsRead, WhereAStageSaysSo) {
-  const CheckedPipeline masked =
-      pipeline([](Declaration& d) { d.reads_label(field::categories.name); });
+void reads(Declaration& d) {
+  d.reads_label(field::categories.name);
+}
+
+TEST(LabelsRead, AreNamedOnceWhereAStageSaysSo) {
+  CheckedPipeline masked = pipeline(reads);
   EXPECT_THAT(labels_read(masked), ElementsAre(LabelRead{"evaluate", "stage", "categories"}));
   EXPECT_EQ(labels_text(labels_read(masked)), "evaluate reads labels: categories in stage\n");
+  masked.spec.schedule.before = {"evaluate"};  // a flow that runs twice
+  EXPECT_THAT(labels_read(masked), SizeIs(1));
+  masked.spec.schedule = {};
+  EXPECT_THAT(labels_read(masked), IsEmpty());
 }
 
-TEST(LabelsRead, OnceOfAFlowThatRunsTwice) {
-  CheckedPipeline twice = pipeline([](Declaration& d) { d.reads_label(field::categories.name); });
-  twice.spec.schedule.before = {"evaluate"};
-  EXPECT_THAT(labels_read(twice), ElementsAre(LabelRead{"evaluate", "stage", "categories"}));
-}
-
-TEST(LabelsRead, WhereAModelNeedsThem) {
-  EXPECT_THAT(labels_read(pipeline([](Declaration& d) {
-                d.needs(field::categories);
-                provides(d, "embedding");
-              })),
-              ElementsAre(LabelRead{"evaluate", "stage", "categories"}));
-}
-
-TEST(LabelsRead, NotOfALossNorInTrainingNorWhereTheyAreOptional) {
-  EXPECT_THAT(labels_read(pipeline([](Declaration& d) {
-                d.needs(field::categories);
-                provides(d, "loss");
-              })),
-              IsEmpty());
-  EXPECT_THAT(labels_read(pipeline([](Declaration& d) {
-                d.reads_label(field::categories.name);
-                d.trains();
-              })),
-              IsEmpty());
-  EXPECT_THAT(labels_read(pipeline([](Declaration& d) {
-                d.accepts(field::categories);
-                provides(d, "embedding");
-              })),
-              IsEmpty());
-  CheckedPipeline unscheduled =
-      pipeline([](Declaration& d) { d.reads_label(field::categories.name); });
-  unscheduled.spec.schedule.after.clear();
-  EXPECT_THAT(labels_read(unscheduled), IsEmpty());
+TEST(LabelsRead, OfAModelThatNeedsThemNotOfALossNorInTrainingNorWhereTheyAreOptional) {
+  const auto count = [](const Declare& declare) { return labels_read(pipeline(declare)).size(); };
+  EXPECT_EQ(count([](Declaration& d) {
+              d.needs(field::categories);
+              provides(d, "embedding");
+            }),
+            1U);
+  EXPECT_EQ(count([](Declaration& d) {
+              d.needs(field::categories);
+              provides(d, "loss");
+            }),
+            0U);
+  EXPECT_EQ(count([](Declaration& d) {
+              reads(d);
+              d.trains();
+            }),
+            0U);
+  EXPECT_EQ(count([](Declaration& d) {
+              d.accepts(field::categories);
+              provides(d, "embedding");
+            }),
+            0U);
 }
 
 }  // namespace seam::host::labels_read_test

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdint>
-
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 

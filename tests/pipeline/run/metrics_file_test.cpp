@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <limits>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <string>
 #include <vector>
 
 #include "seam/error.hpp"
@@ -26,13 +25,10 @@ std::string device_for(const std::string& wanted, DeviceList devices) {
   return numerics_for(pipeline).device;
 }
 
-TEST(Numerics, AutoTakesTheFirstGpuWhereThereIsOne) {
+TEST(Numerics, AutoAndCudaTakeTheFirstGpu) {
   EXPECT_EQ(device_for("auto", &two_gpus), "cuda:0");
   EXPECT_EQ(device_for("auto", &one_cpu), "cpu");
   EXPECT_EQ(device_for("auto", nullptr), "cpu");
-}
-
-TEST(Numerics, CudaIsTheFirstGpu) {
   EXPECT_EQ(device_for("cuda", &two_gpus), "cuda:0");
   EXPECT_EQ(device_for("cuda:1", &two_gpus), "cuda:1");
 }
@@ -60,11 +56,6 @@ TEST(Numerics, ADeviceThatDoesNotExistIsRefusedWithThoseThatDo) {
   pipeline.devices = &two_gpus;
   EXPECT_REFUSED((void)numerics_for(pipeline), Fault::configuration,
                  "device 'cuda:2' does not exist; there are cpu, cuda:0, cuda:1");
-}
-
-TEST(Numerics, ALibTorchThatFindsNoGpuIsNamed) {
-  CheckedPipeline pipeline;
-  pipeline.spec.device = "cuda";
   pipeline.devices = &one_cpu;
   pipeline.plugins.emplace_back().manifest.libtorch = "none";
   pipeline.plugins.emplace_back().manifest.libtorch = "2.13.0+cpu";

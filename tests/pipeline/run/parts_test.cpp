@@ -2,9 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <map>
-#include <string>
-
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
 

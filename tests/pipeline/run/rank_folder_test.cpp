@@ -4,10 +4,9 @@
 #include <seam/refusal_testing.hpp>
 
 #include <cstdlib>
-#include <filesystem>
-#include <string>
 
 #include "pipeline/run/files.hpp"
+#include "tests/support/kept_environment.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::rank_folder_test {
@@ -50,17 +49,11 @@ TEST(RankFolder, WhatARankDoesToTheRunThatItResumesDoesNotReachTheRun) {
 }
 
 TEST(RankFolder, NeedsAFolderForTemporaryFiles) {
-  const char* const before = std::getenv("TMPDIR");
-  const std::string folder = before == nullptr ? "" : before;
+  const seam::test::KeptEnvironment environment;
   ::setenv("TMPDIR", "/nowhere", 1);
   EXPECT_REFUSED(RankFolder(), Fault::data,
                  "cannot create a temporary folder: No such file or directory; set TMPDIR to a "
                  "folder that exists and can be written to");
-  if (before == nullptr) {
-    ::unsetenv("TMPDIR");
-  } else {
-    ::setenv("TMPDIR", folder.c_str(), 1);
-  }
 }
 
 }  // namespace seam::host::rank_folder_test

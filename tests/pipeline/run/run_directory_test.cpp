@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <string>
-
 #include "seam/error.hpp"
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
@@ -37,11 +35,8 @@ TEST(Launch, IsReadBackFromTheHeadOfTheFile) {
   EXPECT_THAT(text, HasSubstr("\n\n[pipeline]\nname"));
 }
 
-TEST(Launch, KeysThatAreNotThereStayEmpty) {
+TEST(Launch, ABrokenHeadIsSaidSoAndKeysThatAreNotThereStayEmpty) {
   EXPECT_EQ(parse_launch("[pipeline]\n", "resolved.toml"), Launch());
-}
-
-TEST(Launch, ABrokenHeadIsSaidSo) {
   EXPECT_REFUSED(parse_launch("#: seam = \n", "resolved.toml"), Fault::configuration,
                  "top of 'resolved.toml' are not valid TOML");
 }
@@ -64,15 +59,11 @@ TEST(RunDirectory, RefusesAFolderWithOtherThings) {
 
 TEST(RunDirectory, OneProcessAtATime) {
   const TemporaryFolder folder;
+  EXPECT_REFUSED(RunDirectory::reopen(folder.path()), Fault::configuration, "is not a run folder");
   folder.write("resolved.toml", "");
   const RunDirectory first = RunDirectory::reopen(folder.path());
   EXPECT_REFUSED(RunDirectory::reopen(folder.path()), Fault::configuration,
                  "in use by another run");
-}
-
-TEST(RunDirectory, AFolderThatIsNoRunIsSaidSo) {
-  const TemporaryFolder folder;
-  EXPECT_REFUSED(RunDirectory::reopen(folder.path()), Fault::configuration, "is not a run folder");
 }
 
 }  // namespace seam::host::run_directory_test

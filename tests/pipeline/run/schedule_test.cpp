@@ -4,8 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <string>
-#include <vector>
 
 #include "seam/error.hpp"
 #include "seam/refusal_testing.hpp"
@@ -20,6 +18,7 @@ using ::testing::Not;
 /// Records the steps that it should execute.
 class Script final : public ScheduleSteps {
  public:
+  ScheduleEnd run(const ScheduleSpec& schedule) { return run_schedule(schedule, position, *this); }
   FlowEnd run_flow(const std::string& flow, std::int64_t epoch) override {
     done.push_back(flow + "@" + std::to_string(epoch));
     if (done.back() == stop_in) return FlowEnd::stopped;
@@ -59,7 +58,8 @@ class Script final : public ScheduleSteps {
   std::string metric_name = "recall.r@1";
   std::vector<std::optional<double>> values;  // by epoch
   std::int64_t current = 0;
-  SchedulePosition last;
+  SchedulePosition last;      // at a checkpoint
+  SchedulePosition position;  // of run()
 };
 
 ScheduleSpec two_flows(std::int64_t epochs) {
@@ -80,6 +80,9 @@ TEST(Schedule, RunsEveryFlowOfEveryEpochInOrder) {
               ElementsAre("prepare@0", "checkpoint 0", "train@0", "evaluate@0", "checkpoint 1",
                           "train@1", "evaluate@1", "checkpoint 2", "report@1", "checkpoint 2"));
   EXPECT_TRUE(is_complete(schedule, position));
+  Script again;
+  EXPECT_EQ(run_schedule(schedule, position, again), ScheduleEnd::complete);
+  EXPECT_THAT(again.done, IsEmpty()) << "nothing is left to do";
 }
 
 TEST(Schedule, EveryNthEpochAndTheLast) {
@@ -97,8 +100,7 @@ TEST(Schedule, CheckpointsEveryNthEpochAndAtTheEnd) {
   schedule.each_epoch = {{"t", 1}};
   schedule.checkpoint_every.epochs = 2;
   Script script;
-  SchedulePosition position;
-  run_schedule(schedule, position, script);
+  script.run(schedule);
   EXPECT_THAT(script.done, ElementsAre("t@0", "t@1", "checkpoint 2", "t@2", "t@3", "checkpoint 4",
                                        "t@4", "checkpoint 5"));
 }
@@ -106,10 +108,9 @@ TEST(Schedule, CheckpointsEveryNthEpochAndAtTheEnd) {
 TEST(Schedule, AFlowThatStopsIsTheNext) {
   Script script;
   script.stop_in = "evaluate@1";
-  SchedulePosition position;
-  EXPECT_EQ(run_schedule(two_flows(3), position, script), ScheduleEnd::stopped);
-  EXPECT_EQ(position.epochs_done, 1);
-  EXPECT_EQ(position.flows_done, 1);
+  EXPECT_EQ(script.run(two_flows(3)), ScheduleEnd::stopped);
+  EXPECT_EQ(script.position.epochs_done, 1);
+  EXPECT_EQ(script.position.flows_done, 1);
   EXPECT_EQ(script.last.epochs_done, 1);
   EXPECT_EQ(script.last.flows_done, 0);
 }
@@ -131,8 +132,7 @@ TEST(Schedule, ARequestBetweenFlowsStopsBeforeTheNext) {
 TEST(Schedule, ACheckpointPrecedesAFlowIfWanted) {
   Script script;
   script.kept_before = "evaluate";
-  SchedulePosition position;
-  EXPECT_EQ(run_schedule(two_flows(1), position, script), ScheduleEnd::complete);
+  EXPECT_EQ(script.run(two_flows(1)), ScheduleEnd::complete);
   EXPECT_THAT(script.done, ElementsAre("train@0", "checkpoint 0", "evaluate@0", "checkpoint 1"));
 }
 
@@ -141,8 +141,7 @@ TEST(Schedule, ARequestAtTheEndOfAnEpochIsCheckpointedThere) {
   schedule.checkpoint_every.epochs = 5;
   Script script;
   script.stop_after = "evaluate@2";
-  SchedulePosition position;
-  EXPECT_EQ(run_schedule(schedule, position, script), ScheduleEnd::stopped);
+  EXPECT_EQ(script.run(schedule), ScheduleEnd::stopped);
   EXPECT_EQ(script.done.back(), "checkpoint 3");
 }
 
@@ -164,23 +163,11 @@ TEST(Schedule, GoesOnWhereItStopped) {
   EXPECT_EQ(resumed, position);
 }
 
-TEST(Schedule, ACompleteOneDoesNothing) {
-  ScheduleSpec schedule = two_flows(1);
-  schedule.after = {"report"};
-  Script script;
-  SchedulePosition position;
-  run_schedule(schedule, position, script);
-  Script again;
-  EXPECT_EQ(run_schedule(schedule, position, again), ScheduleEnd::complete);
-  EXPECT_THAT(again.done, IsEmpty());
-}
-
 TEST(Schedule, AFailureComesThroughWithThePositionBefore) {
   Script script;
   script.fail_in = "train@1";
-  SchedulePosition position;
-  EXPECT_REFUSED(run_schedule(two_flows(3), position, script), Fault::data, "train@1 failed");
-  EXPECT_EQ(position.epochs_done, 1);
+  EXPECT_REFUSED(script.run(two_flows(3)), Fault::data, "train@1 failed");
+  EXPECT_EQ(script.position.epochs_done, 1);
 }
 
 ScheduleSpec keeping(Better better, std::int64_t epochs) {
@@ -241,15 +228,14 @@ ScheduleSpec stopping(Goal goal, std::int64_t patience, std::int64_t epochs = 20
 TEST(EarlyStop, WaitsForPatienceMeasurementsWithoutGain) {
   Script script;
   script.values = {0.1, 0.3, 0.2, 0.3, 0.4, 0.1, 0.1, 0.1, 0.9};
-  SchedulePosition position;
   const ScheduleSpec schedule = stopping(Goal::highest, 3);
-  EXPECT_EQ(run_schedule(schedule, position, script), ScheduleEnd::complete);
-  EXPECT_EQ(position.epochs_done, 8);
-  EXPECT_TRUE(position.stopped_early);
-  EXPECT_EQ(position.best, 0.4);
-  EXPECT_EQ(position.best_epochs, 5);
+  EXPECT_EQ(script.run(schedule), ScheduleEnd::complete);
+  EXPECT_EQ(script.position.epochs_done, 8);
+  EXPECT_TRUE(script.position.stopped_early);
+  EXPECT_EQ(script.position.best, 0.4);
+  EXPECT_EQ(script.position.best_epochs, 5);
   EXPECT_EQ(script.done.back(), "checkpoint 8");
-  EXPECT_TRUE(is_complete(schedule, position));
+  EXPECT_TRUE(is_complete(schedule, script.position));
 }
 
 TEST(EarlyStop, TheBestEpochIsCheckpointedWheneverItComes) {
@@ -257,20 +243,9 @@ TEST(EarlyStop, TheBestEpochIsCheckpointedWheneverItComes) {
   schedule.checkpoint_every.epochs = 100;
   Script script;
   script.values = {0.1, 0.3, 0.2, 0.2, 0.2};
-  SchedulePosition position;
-  run_schedule(schedule, position, script);
+  script.run(schedule);
   EXPECT_THAT(script.done, Contains("checkpoint 2"));
   EXPECT_THAT(script.done, Not(Contains("checkpoint 3")));
-}
-
-TEST(EarlyStop, AfterFlowsStillRun) {
-  ScheduleSpec schedule = stopping(Goal::highest, 1);
-  schedule.after = {"report"};
-  Script script;
-  script.values = {0.5, 0.4};
-  SchedulePosition position;
-  run_schedule(schedule, position, script);
-  EXPECT_THAT(script.done[script.done.size() - 2], "report@1");
 }
 
 /// Stops after the second epoch, in which three flows are not due.
@@ -286,12 +261,11 @@ ScheduleSpec stopping_between_turns() {
 TEST(EarlyStop, FlowsThatWereNotDueMeasureTheFinalWeights) {
   Script script;
   script.values = {0.5, 0.4};
-  SchedulePosition position;
-  EXPECT_EQ(run_schedule(stopping_between_turns(), position, script), ScheduleEnd::complete);
+  EXPECT_EQ(script.run(stopping_between_turns()), ScheduleEnd::complete);
   EXPECT_THAT(script.done,
               ElementsAre("train@0", "evaluate@0", "checkpoint 1", "train@1", "evaluate@1",
                           "gallery@1", "search@1", "checkpoint 2", "report@1", "checkpoint 2"));
-  EXPECT_EQ(position.epochs_measured, 2);
+  EXPECT_EQ(script.position.epochs_measured, 2);
 }
 
 TEST(EarlyStop, ResumesAmongTheFlowsThatWereNotDue) {
@@ -316,30 +290,24 @@ TEST(EarlyStop, ResumesAmongTheFlowsThatWereNotDue) {
   }
 }
 
-TEST(EarlyStop, LowestCanBeTheGoal) {
-  Script script;
-  script.values = {3, 2, 1, 2, 2};
-  SchedulePosition position;
-  run_schedule(stopping(Goal::lowest, 2), position, script);
-  EXPECT_EQ(position.best, 1);
-  EXPECT_EQ(position.epochs_done, 5);
-}
-
-TEST(EarlyStop, NoNumberIsNoGain) {
-  Script script;
-  script.values = {std::nan(""), std::nan("")};
-  SchedulePosition position;
-  run_schedule(stopping(Goal::highest, 2), position, script);
-  EXPECT_EQ(position.epochs_done, 2);
-  EXPECT_EQ(position.best, std::nullopt);
-}
-
-TEST(EarlyStop, EpochsWithoutAMeasurementDoNotCount) {
-  Script script;
-  script.values = {0.5, std::nullopt, std::nullopt, 0.4};
-  SchedulePosition position;
-  run_schedule(stopping(Goal::highest, 1), position, script);
-  EXPECT_EQ(position.epochs_done, 4);
+TEST(EarlyStop, OnlyNumbersAreMeasurementsAndLowestCanBeTheGoal) {
+  struct Case {
+    ScheduleSpec schedule;
+    std::vector<std::optional<double>> values;
+    std::int64_t epochs_done;
+    std::optional<double> best;
+  };
+  const double nan = std::nan("");
+  for (const Case& one :
+       {Case{stopping(Goal::lowest, 2), {3, 2, 1, 2, 2}, 5, 1},
+        Case{stopping(Goal::highest, 2), {nan, nan}, 2, std::nullopt},
+        Case{stopping(Goal::highest, 1), {0.5, std::nullopt, std::nullopt, 0.4}, 4, 0.5}}) {
+    Script script;
+    script.values = one.values;
+    script.run(one.schedule);
+    EXPECT_EQ(script.position.epochs_done, one.epochs_done);
+    EXPECT_EQ(script.position.best, one.best);
+  }
 }
 
 TEST(EarlyStop, GoesOnCountingAfterAResume) {
@@ -362,11 +330,10 @@ TEST(EarlyStop, AMetricThatNobodyRecordsIsAnErrorWithTheNearestName) {
   schedule.stop_early->metric = "recal.r@1";
   schedule.each_epoch[1].every = 3;  // it may come with the first evaluation
   Script script;
-  SchedulePosition position;
-  EXPECT_REFUSED(run_schedule(schedule, position, script), Fault::configuration,
+  EXPECT_REFUSED(script.run(schedule), Fault::configuration,
                  "'recal.r@1', which no stage has recorded; did you mean 'recall.r@1'?\n"
                  "recorded so far: recall.r@1, loss.loss");
-  EXPECT_EQ(position.epochs_done, 3);
+  EXPECT_EQ(script.position.epochs_done, 3);
 }
 
 }  // namespace seam::host::schedule_test

@@ -5,9 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "seam/refusal_testing.hpp"
 #include "seam/stage.hpp"
@@ -143,7 +140,7 @@ TEST_F(ScoresTest, AreReadBackFromTheMetricsOfARun) {
   Metrics metrics;
   std::string lines;
   const auto flow = [&](const std::string& name, std::int64_t epoch, const std::string& when) {
-    lines += metrics.take_lines(epoch, name, {"loss", "recall"}, {}, when);
+    lines += metric_lines(metrics.take({"loss", "recall"}, {}), epoch, name, when);
     scores_.flow_ended(name, epoch, when, metrics.last_flow());
   };
   metrics.record("recall", "mrr", 0.125);
@@ -161,7 +158,7 @@ TEST_F(ScoresTest, AreReadBackFromTheMetricsOfARun) {
   }
   const std::uint64_t size = lines.size();
   metrics.record("recall", "mrr", 1.0);
-  const std::string later = metrics.take_lines(4, "evaluate", {"recall"}, {}, "");
+  const std::string later = metric_lines(metrics.take({"recall"}, {}), 4, "evaluate");
   Scores restored(pipeline_);
   restored.restore(folder.write("metrics.jsonl", lines + later), size);
   EXPECT_EQ(score_json(restored.list()), score_json(scores_.list()));
@@ -211,16 +208,15 @@ TEST_F(FloorsTest, StandBesideTheScoreAndAreNone) {
   EXPECT_THAT(lone_, IsEmpty());
 }
 
-TEST_F(FloorsTest, OfAnotherProtocolStandBesideNone) {
-  pipeline_.spec.stages.back().values["protocol"] = std::string("another");
-  EXPECT_THAT(measured().at(0).beside, IsEmpty());
-  EXPECT_THAT(lone_, ElementsAre("pixels"));
-}
-
-TEST_F(FloorsTest, OfAnotherStageTypeStandBesideNone) {
-  pipeline_.spec.stages.back().use = "test.other";
-  EXPECT_THAT(measured().at(0).beside, IsEmpty());
-  EXPECT_THAT(lone_, ElementsAre("pixels"));
+TEST_F(FloorsTest, OfAnotherProtocolOrStageTypeStandBesideNone) {
+  StageSpec& floor = pipeline_.spec.stages.back();
+  for (const char* use : {"", "test.other"}) {
+    floor.use = use;
+    floor.values.clear();
+    if (floor.use.empty()) floor.values["protocol"] = std::string("another");
+    EXPECT_THAT(measured().at(0).beside, IsEmpty());
+    EXPECT_THAT(lone_, ElementsAre("pixels"));
+  }
 }
 
 TEST_F(FloorsTest, OnOtherDataStandBesideNone) {
@@ -275,7 +271,7 @@ TEST_F(ScoresTest, AFlowThatRunsTwiceInARowIsTwoFlows) {
   std::string lines;
   for (const double value : {0.75, 0.25}) {
     metrics.record("recall", "mrr", value);
-    lines += metrics.take_lines(0, "evaluate", {"recall"}, {}, "");
+    lines += metric_lines(metrics.take({"recall"}, {}), 0, "evaluate");
   }
   scores_.restore(folder.write("metrics.jsonl", lines), lines.size());
   EXPECT_EQ(scores_.list().at(0).value, 0.25);

@@ -6,9 +6,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "pipeline/config/load.hpp"
 #include "pipeline/run/checkpoint.hpp"

@@ -4,10 +4,7 @@
 
 #include <unistd.h>
 
-#include <chrono>
-#include <csignal>
 #include <future>
-#include <optional>
 #include <vector>
 
 namespace seam::host::stop_signals_test {
@@ -34,6 +31,21 @@ TEST(RequestCount, ALimitOfProcessorTimeIsOneRequest) {
   EXPECT_EQ(requests.note(SIGXCPU, start + milliseconds(1000)), 0) << "it is sent every second";
   EXPECT_EQ(requests.note(SIGINT, start + milliseconds(1500)), 2);
   EXPECT_EQ(requests.note(SIGXCPU, start + milliseconds(2000)), 0);
+}
+
+TEST(DurationOf, TakesHoursMinutesAndSeconds) {
+  EXPECT_EQ(duration_of("3h"), std::chrono::seconds(10'800));
+  EXPECT_EQ(duration_of("90m"), std::chrono::seconds(5'400));
+  EXPECT_EQ(duration_of("45s"), std::chrono::seconds(45));
+  EXPECT_EQ(duration_of("1h30m"), std::chrono::seconds(5'400));
+  EXPECT_EQ(duration_of("1h0m5s"), std::chrono::seconds(3'605));
+}
+
+TEST(DurationOf, RefusesWhatItCouldMisunderstand) {
+  for (const char* text : {"", "3", "h", "0s", "-3h", "3 h", "30m1h", "3h3h", "1.5h", "3hours",
+                           "99999999999999999999h", "9999999h", "3h5"}) {
+    EXPECT_FALSE(duration_of(text)) << text;
+  }
 }
 
 TEST(GraceOf, IsATenthOfTheLimitWithinBounds) {

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <limits>
-#include <string>
-#include <vector>
 
 #include "seam/refusal_testing.hpp"
 #include "tests/temporary_folder.hpp"
@@ -38,6 +36,13 @@ FlowResult result_of(std::uint64_t packets, double seconds) {
   return result;
 }
 
+RunSummary summary_of(const FlowResult& result) {
+  RunSummary summary;
+  summary.flows.emplace_back().flow = "train";
+  summary.flows[0].add(result);
+  return summary;
+}
+
 TEST(FlowTotal, AddsUpTheTimesAFlowRan) {
   FlowTotal total;
   total.flow = "train";
@@ -54,12 +59,7 @@ TEST(FlowTotal, AddsUpTheTimesAFlowRan) {
 }
 
 TEST(Summary, TableHasARowAStage) {
-  RunSummary summary;
-  FlowTotal total;
-  total.flow = "train";
-  total.add(result_of(2000, 4));
-  summary.flows.push_back(total);
-  EXPECT_EQ(to_table(summary, Timing::whole),
+  EXPECT_EQ(to_table(summary_of(result_of(2000, 4)), Timing::whole),
             "\nflow   stage   packets  dropped  failed  time  of wall    p50    p99  queue\n"
             "train  items     2,000        0       0   0 s      0 %                    0\n"
             "train  decode    2,000        2       0   2 s     50 %  10 ms  31 ms    200\n"
@@ -68,11 +68,9 @@ TEST(Summary, TableHasARowAStage) {
 }
 
 TEST(Summary, TimeIsThatOfGradientsAsWell) {
-  RunSummary summary;
-  summary.flows.emplace_back().flow = "train";
   FlowResult result = result_of(2000, 4);
   result.stages[1].backward_seconds = 1;
-  summary.flows[0].add(result);
+  const RunSummary summary = summary_of(result);
   EXPECT_THAT(to_table(summary, Timing::brief),
               HasSubstr("\nflow   stage   time  of wall  backward\n"
                         "train  decode   3 s     75 %      33 %  bottleneck\n"
@@ -83,12 +81,10 @@ TEST(Summary, TimeIsThatOfGradientsAsWell) {
 
 TEST(Summary, MemoryIsThatOfAStagesLargestCall) {
   constexpr std::uint64_t mebibyte = 1 << 20;
-  RunSummary summary;
-  summary.flows.emplace_back().flow = "train";
   FlowResult result = result_of(2000, 4);
   result.stages[0].memory = {1, 0, 700 * mebibyte};
   result.stages[1].memory = {3 * mebibyte, mebibyte / 2, 640 * mebibyte};
-  summary.flows[0].add(result);
+  RunSummary summary = summary_of(result);
   result.stages[1].memory = {mebibyte, 200 * mebibyte, 650 * mebibyte};
   summary.flows[0].add(result);
   const std::string line =
@@ -104,11 +100,9 @@ TEST(Summary, MemoryIsThatOfAStagesLargestCall) {
 }
 
 TEST(Summary, WarnsOfAStageThatFailedOnEveryPacket) {
-  RunSummary summary;
-  summary.flows.emplace_back().flow = "train";
   FlowResult result = result_of(2000, 4);
   result.stages[1].failed = 2000;
-  summary.flows[0].add(result);
+  RunSummary summary = summary_of(result);
   EXPECT_THAT(to_table(summary, Timing::brief),
               HasSubstr("warning: stage 'decode' failed on all of its 2,000 packets in train"));
 
@@ -161,13 +155,11 @@ TEST(Summary, JsonTellsHowItEnded) {
 
 TEST(Summary, ItsFlowsAreReadBack) {
   const seam::test::TemporaryFolder folder;
-  RunSummary summary;
-  summary.flows.emplace_back().flow = "train";
   FlowResult result = result_of(2000, 4);
   result.stages[1].dropped["smaller than 0.5"] = 3;
   result.stages[1].backward_seconds = 1.5;
   result.stages[1].memory = {5000, 400, 9000};
-  summary.flows[0].add(result);
+  RunSummary summary = summary_of(result);
   summary.metrics = {{"loss.loss", std::numeric_limits<double>::infinity()}};
   const auto file = folder.write("summary.json", to_json(summary, PipelineSpec()));
   const std::vector<FlowTotal> flows = read_flows(file);

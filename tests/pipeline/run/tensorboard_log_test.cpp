@@ -24,26 +24,20 @@ TEST(ScalarsOf, AnEvaluationStandsAtTheStepsThatWereDone) {
       ElementsAre(ScalarsAtStep{64, {{"evaluate/recall.r@1", 0.5}, {"evaluate/loss.loss", 3}}}));
 }
 
-TEST(ScalarsOf, AMetricOfEverySecondStepIsSpread) {
+TEST(ScalarsOf, AMetricThatIsNotOfEachStepIsSpread) {
   EXPECT_THAT(scalars_of({{"adam", "rate", {1, 2}}}, "train", 10, 4),
               ElementsAre(ScalarsAtStep{12, {{"train/adam.rate", 1}}},
-                          ScalarsAtStep{14, {{"train/adam.rate", 2}}}));
-}
-
-TEST(ScalarsOf, AMetricOfEachItemHasTheMeansOfTheSteps) {
+                          ScalarsAtStep{14, {{"train/adam.rate", 2}}}))
+      << "of every second step";
   EXPECT_THAT(scalars_of({{"sampler", "hardness", {1, 3, 5, 7, 9}}}, "train", 0, 2),
               ElementsAre(ScalarsAtStep{1, {{"train/sampler.hardness", 2}}},
-                          ScalarsAtStep{2, {{"train/sampler.hardness", 7}}}));
-}
-
-TEST(ScalarsOf, AMetricOfTheFlowStandsAtItsEnd) {
+                          ScalarsAtStep{2, {{"train/sampler.hardness", 7}}}))
+      << "of each item: the means";
   EXPECT_THAT(scalars_of({{"sampler", "left_out", {8}}}, "train", 0, 5),
               ElementsAre(ScalarsAtStep{5, {{"train/sampler.left_out", 8}}}));
-}
-
-TEST(ScalarsOf, WhatManyThreadsRecordedHasNoOrder) {
   EXPECT_THAT(scalars_of({{"augment", "angle", {1, 2, 3}, false}}, "train", 0, 3),
-              ElementsAre(ScalarsAtStep{3, {{"train/augment.angle", 2}}}));
+              ElementsAre(ScalarsAtStep{3, {{"train/augment.angle", 2}}}))
+      << "what many threads recorded has no order";
 }
 
 TEST(ScalarsOf, WhatIsNotFiniteStays) {

@@ -4,8 +4,6 @@
 #include <sched.h>
 
 #include <cstdlib>
-#include <optional>
-#include <string>
 
 #include "tests/support/kept_environment.hpp"
 #include "tests/temporary_folder.hpp"

@@ -2,13 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <chrono>
-#include <fstream>
-#include <optional>
-#include <sstream>
-#include <string>
-#include <thread>
-
 #include "seam/refusal_testing.hpp"
 #include "tests/pipeline/run/full_disk.hpp"
 #include "tests/temporary_folder.hpp"
@@ -23,12 +16,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string text_of(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 TEST(Trace, WritesCallsByThread) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "trace.json";
@@ -39,7 +26,7 @@ TEST(Trace, WritesCallsByThread) {
     trace.called({"train", "model", 0, true, from, from + microseconds(1500)});
   }).join();
   EXPECT_FALSE(trace.finish());
-  const std::string text = text_of(path);
+  const std::string text = read_text_file(path);
   EXPECT_THAT(text, StartsWith("[\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":1,"
                                "\"args\":{\"name\":\"worker 1\"}},\n"));
   EXPECT_THAT(text, HasSubstr(R"({"name":"decode \"a\"","cat":"train","ph":"X","ts":)"));
@@ -56,24 +43,25 @@ TEST(Trace, DrawsTheMemoryOfCallsThatWereMeasured) {
   const auto from = std::chrono::steady_clock::now();
   trace.called({"train", "model", 4, true, from, from, {3000, 2000, 70000}});
   EXPECT_FALSE(trace.finish());
-  EXPECT_THAT(text_of(path), AllOf(HasSubstr(R"({"name":"tensor bytes in use","ph":"C","ts":)"),
-                                   HasSubstr(R"("pid":1,"args":{"most in a call":70000}},)"),
-                                   HasSubstr(R"("args":{"packet":4,"tensor_bytes_peak":3000,)"
-                                             R"("tensor_bytes_kept":2000}})")));
+  EXPECT_THAT(read_text_file(path),
+              AllOf(HasSubstr(R"({"name":"tensor bytes in use","ph":"C","ts":)"),
+                    HasSubstr(R"("pid":1,"args":{"most in a call":70000}},)"),
+                    HasSubstr(R"("args":{"packet":4,"tensor_bytes_peak":3000,)"
+                              R"("tensor_bytes_kept":2000}})")));
 }
 
 TEST(Trace, OfARunWithoutCallsIsAnEmptyArray) {
   const TemporaryFolder folder;
   Trace trace(folder.path() / "trace.json");
   EXPECT_FALSE(trace.finish());
-  EXPECT_EQ(text_of(folder.path() / "trace.json"), "[\n]\n");
+  EXPECT_EQ(read_text_file(folder.path() / "trace.json"), "[\n]\n");
 }
 
 TEST(Trace, NamesTheCallersTrace) {
   const TemporaryFolder folder;
   Trace trace(folder.path() / "trace.json", "00-a-b-01");
   EXPECT_FALSE(trace.finish());
-  EXPECT_EQ(text_of(folder.path() / "trace.json"),
+  EXPECT_EQ(read_text_file(folder.path() / "trace.json"),
             "[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"seam, "
             "traceparent 00-a-b-01\"}}\n]\n");
 }
@@ -97,6 +85,39 @@ TEST(Trace, AFullDiskIsToldAtTheEnd) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->fault(), Fault::data);
   EXPECT_THAT(error->what(), AllOf(HasSubstr("trace.json"), HasSubstr("File too large")));
+}
+
+const std::string example = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+std::string with(std::size_t at, char character) {
+  std::string text = example;
+  text[at] = character;
+  return text;
+}
+
+TEST(Traceparent, IsTheFormOfTheSpecification) {
+  EXPECT_TRUE(is_traceparent(example));
+  EXPECT_FALSE(is_traceparent(""));
+  EXPECT_FALSE(is_traceparent(example.substr(1)));
+  EXPECT_FALSE(is_traceparent(example + " "));
+  for (std::size_t at = 0; at < example.size(); ++at) {
+    EXPECT_FALSE(is_traceparent(with(at, 'A'))) << at;  // digits are in lower case
+    EXPECT_EQ(is_traceparent(with(at, '-')), example[at] == '-') << at;
+  }
+}
+
+TEST(Traceparent, ZeroIdsAreInvalid) {
+  EXPECT_FALSE(is_traceparent("00-" + std::string(32, '0') + "-00f067aa0ba902b7-01"));
+  EXPECT_FALSE(
+      is_traceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-" + std::string(16, '0') + "-01"));
+}
+
+TEST(Traceparent, LaterVersionsMayAddFields) {
+  EXPECT_TRUE(is_traceparent("cc" + example.substr(2)));
+  EXPECT_TRUE(is_traceparent("cc" + example.substr(2) + "-what"));
+  EXPECT_FALSE(is_traceparent("cc" + example.substr(2) + ".what"));
+  EXPECT_FALSE(is_traceparent(example + "-what"));
+  EXPECT_FALSE(is_traceparent("ff" + example.substr(2)));
 }
 
 }  // namespace seam::host::trace_test

@@ -2,9 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <string>
-#include <vector>
-
 namespace seam::host::twin_test {
 
 using ::testing::ElementsAre;

@@ -1,4 +1,4 @@
-#include "pipeline/tensorboard/histogram.hpp"
+#include "pipeline/tensorboard/event.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "pipeline/tensorboard/picture_header.hpp"
+#include "pipeline/tensorboard/event.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,6 @@
 
 #include <string>
 
-#include "pipeline/text/terminal.hpp"
-
 namespace seam::host::markdown_test {
 
 TEST(Markdown, TablesBecomeColumns) {

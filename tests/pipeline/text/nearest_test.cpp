@@ -7,37 +7,32 @@ namespace seam::host::nearest_test {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(EditDistance, CountsEdits) {
-  EXPECT_EQ(edit_distance("", ""), 0U);
-  EXPECT_EQ(edit_distance("abc", ""), 3U);
-  EXPECT_EQ(edit_distance("", "abc"), 3U);
-  EXPECT_EQ(edit_distance("classes", "classes"), 0U);
-  EXPECT_EQ(edit_distance("clases", "classes"), 1U);
-  EXPECT_EQ(edit_distance("classes", "clases"), 1U);
-  EXPECT_EQ(edit_distance("margin", "morgen"), 2U);
-}
-
-TEST(EditDistance, SwappedNeighboursAreOneMistake) {
-  EXPECT_EQ(edit_distance("sclae", "scale"), 1U);
-  EXPECT_EQ(edit_distance("ab", "ba"), 1U);
+TEST(EditDistance, CountsEditsAndSwappedNeighboursButNotLetterCase) {
+  struct Case {
+    const char* a;
+    const char* b;
+    std::size_t distance;
+  };
   // No position is edited twice: "ca" to "abc" would be 2 otherwise.
-  EXPECT_EQ(edit_distance("ca", "abc"), 3U);
+  for (const auto& [a, b, distance] : {Case{"", "", 0},
+                                       {"abc", "", 3},
+                                       {"", "abc", 3},
+                                       {"classes", "classes", 0},
+                                       {"clases", "classes", 1},
+                                       {"classes", "clases", 1},
+                                       {"margin", "morgen", 2},
+                                       {"sclae", "scale", 1},
+                                       {"ab", "ba", 1},
+                                       {"ca", "abc", 3},
+                                       {"Linear", "linear", 0}}) {
+    EXPECT_EQ(edit_distance(a, b), distance) << a << " and " << b;
+  }
 }
 
-TEST(EditDistance, LetterCaseIsNoMistake) {
-  EXPECT_EQ(edit_distance("Linear", "linear"), 0U);
-}
-
-TEST(NearestNames, NearestFirst) {
+TEST(NearestNames, NearestFirstAndEquallyNearOnesInAlphabeticalOrder) {
   EXPECT_THAT(nearest_names("clases", {"margin", "classes", "clauses"}),
               ElementsAre("classes", "clauses"));
-}
-
-TEST(NearestNames, EquallyNearOnesInAlphabeticalOrder) {
   EXPECT_THAT(nearest_names("bat", {"hat", "cat"}), ElementsAre("cat", "hat"));
-}
-
-TEST(NearestNames, NothingForUnlikeNames) {
   EXPECT_THAT(nearest_names("colour", {"margin", "classes"}), IsEmpty());
   EXPECT_THAT(nearest_names("", {"a"}), IsEmpty());
 }

@@ -159,15 +159,16 @@ class Add final : public ParallelTransform {
   std::uint64_t chance_ = 1;
 };
 
+/// The first ones are signals.
 enum class Kind : std::uint8_t {
-  data,
+  crash = SIGABRT,
+  bus_error = SIGBUS,
+  illegal = SIGILL,
+  arithmetic = SIGFPE,
+  killed = SIGKILL,
+  data = 100,
   internal,
   drop,
-  crash,
-  bus_error,
-  illegal,
-  arithmetic,
-  killed,
   null_write,
   overflow,
   exits,
@@ -249,21 +250,6 @@ class Fail final : public Transform {
       case Kind::drop:
         context->drop("not wanted");
         break;
-      case Kind::crash:
-        std::raise(SIGABRT);
-        break;
-      case Kind::bus_error:
-        std::raise(SIGBUS);
-        break;
-      case Kind::illegal:
-        std::raise(SIGILL);
-        break;
-      case Kind::arithmetic:
-        std::raise(SIGFPE);
-        break;
-      case Kind::killed:
-        std::raise(SIGKILL);
-        break;
       case Kind::null_write:
         *static_cast<volatile int*>(nullptr) = 1;  // NOLINT(clang-analyzer-core.NullDereference)
         break;
@@ -278,6 +264,9 @@ class Fail final : public Transform {
         ::_exit(0);
       case Kind::thread_exits:
         std::thread([] { std::exit(0); }).join();  // NOLINT(concurrency-mt-unsafe)
+        break;
+      default:
+        std::raise(static_cast<int>(kind_));
     }
   }
 
@@ -320,7 +309,7 @@ class Misbehave final : public Transform {
   Deed deed_ = Deed::changes;
 };
 
-enum class Loss : std::uint8_t { keeps_all, sends_and_drops };
+enum class Loss : std::uint8_t { keeps_all, sends_and_drops, drops_twice };
 
 /// Loses packets, or accounts for them twice.
 class Mislay final : public Collector {
@@ -330,31 +319,20 @@ class Mislay final : public Collector {
   void declare(Declaration& d) override {
     d.doc("Loses packets, or accounts for them twice.");
     d.parameter("loss", loss_, "how it loses or counts them",
-                {{"keeps_all", Loss::keeps_all}, {"sends_and_drops", Loss::sends_and_drops}});
+                {{"keeps_all", Loss::keeps_all},
+                 {"sends_and_drops", Loss::sends_and_drops},
+                 {"drops_twice", Loss::drops_twice}});
     d.needs(number);
   }
   void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
     if (loss_ == Loss::keeps_all) return;
-    emitter.emit(packet);
+    if (loss_ == Loss::sends_and_drops) emitter.emit(packet);
+    if (loss_ == Loss::drops_twice) emitter.drop(packet, "not wanted");
     emitter.drop(packet, "not wanted");
   }
 
  private:
   Loss loss_ = Loss::keeps_all;
-};
-
-/// Drops each packet twice, so that the ledger cannot balance.
-class Lose final : public Collector {
- public:
-  static constexpr std::string_view name = "test.lose";
-
-  void declare(Declaration& d) override {
-    d.doc("Drops each packet twice.");
-    d.needs(number);
-  }
-  void process(Packet packet, Emitter& emitter, Context& /*context*/) override {
-    for (int i = 0; i < 2; ++i) emitter.drop(packet, "unwanted");
-  }
 };
 
 /// At one number of one epoch: signals the test and waits. `folder` contains two FIFOs, "reached"
@@ -422,5 +400,5 @@ class Total final : public Sink {
 }  // namespace seam::test
 
 SEAM_PLUGIN(seam::test::Album, seam::test::Shares, seam::test::Count, seam::test::Add,
-            seam::test::Fail, seam::test::Gate, seam::test::Listen, seam::test::Lose,
-            seam::test::Mislay, seam::test::Misbehave, seam::test::Total)
+            seam::test::Fail, seam::test::Gate, seam::test::Listen, seam::test::Mislay,
+            seam::test::Misbehave, seam::test::Total)
