@@ -1,8 +1,9 @@
-/// Numbers in messages: "1 item", "14,218 items", "2 queries", "0.0005".
+/// Numbers and names in messages: "1 item", "14,218 items", "2 queries", "0.0005", "'a.jpg', ...".
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -36,6 +37,36 @@ inline std::string text_of(double number) {
   std::ostringstream text;
   text << number;
   return text.str();
+}
+
+/// The number in at least `width` digits: 7 as "0007".
+inline std::string zero_padded(std::int64_t number, std::size_t width) {
+  std::string digits = std::to_string(number);
+  if (digits.size() < width) digits.insert(0, width - digits.size(), '0');
+  return digits;
+}
+
+/// Foreign bytes: in quotes, printable, and of limited length.
+[[nodiscard]] inline std::string in_quotes(std::string_view text) {
+  constexpr std::size_t longest = 100;
+  std::string out = "'";
+  for (const char c : text.substr(0, longest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += (byte < 0x20 || byte == 0x7f) ? '?' : c;
+  }
+  return out + (text.size() > longest ? "...'" : "'");
+}
+
+/// "a, b, c": the first `most` names, as `text` writes them, and "..." if there are more.
+template <class Names, class Text = std::identity>
+std::string first_of(const Names& names, std::size_t most, const Text& text = {}) {
+  std::string list;
+  std::size_t shown = 0;
+  for (const auto& name : names) {
+    if (shown == most) return list + ", ...";
+    list += (shown++ == 0 ? "" : ", ") + text(name);
+  }
+  return list;
 }
 
 }  // namespace seam::stages

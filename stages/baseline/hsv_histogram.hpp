@@ -6,10 +6,6 @@
 
 #include <seam/tensor.hpp>
 
-#include <array>
-#include <cstdint>
-#include <string_view>
-
 namespace seam::stages {
 
 /// The number of ranges of each coordinate.

@@ -5,9 +5,6 @@
 
 #include <seam/tensor.hpp>
 
-#include <span>
-#include <string_view>
-
 namespace seam::stages {
 
 class Pixels final : public Compute<Transform> {

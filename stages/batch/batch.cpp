@@ -5,7 +5,6 @@
 #include <mutex>
 #include <new>
 #include <seam/box.hpp>
-#include <utility>
 
 #include "stages/picture_paths.hpp"
 
@@ -26,10 +25,10 @@ void take_three(const std::vector<double>& values, std::array<float, 3>& target,
   }
   for (const double value : values) {
     if (value >= 0 && value <= 1) continue;
-    throw Error("parameter '" + parameter + "' has " + to_text(Value{value}) +
-                    ", but the values are from 0 to 1; divide numbers for values from 0 to 255 by "
-                    "255",
-                Fault::configuration);
+    throw Error(
+        "parameter '" + parameter + "' has " + to_text(Value{value}) +
+            ", but the values are from 0 to 1; divide numbers for values from 0 to 255 by 255",
+        Fault::configuration);
   }
   std::ranges::transform(values, target.begin(), [](double v) { return static_cast<float>(v); });
 }
@@ -92,25 +91,23 @@ Tensor BatchMemory::floats(std::size_t count) {
 }
 
 Tensor images_to_tensor(std::span<const Image> images, BatchMemory& memory,
-                        const Normalisation& normalisation, MemoryLayout layout) {
+                        const Normalisation& normalisation, ChannelOrder order) {
   const auto count = static_cast<std::int64_t>(images.size());
   const std::int64_t height = images.empty() ? 0 : images.front().height();
   const std::int64_t width = images.empty() ? 0 : images.front().width();
-  const bool last = layout == MemoryLayout::channels_last;
   const std::int64_t pixels = height * width;
   const std::vector<std::int64_t> strides =
-      last ? std::vector<std::int64_t>{3 * pixels, 1, 3 * width, 3}
-           : std::vector<std::int64_t>{3 * pixels, pixels, width, 1};
+      order == ChannelOrder::last ? std::vector<std::int64_t>{3 * pixels, 1, 3 * width, 3}
+                                  : std::vector<std::int64_t>{3 * pixels, pixels, width, 1};
   const Tensor room = memory.floats(static_cast<std::size_t>(count * 3 * pixels));
   auto* out = room.data_ptr<float>();
   for (const Image& image : images) {
     if (image.height() != height || image.width() != width || image.channels() != 3) {
       throw Error(
-          "the images of a tensor must have one size and three channels; put image.resize "
-          "before batch");
+          "the images of a tensor must have one size and three channels; put image.resize before "
+          "batch");
     }
-    pixels_to_floats(image, normalisation, last ? ChannelOrder::last : ChannelOrder::first,
-                     {out, image.bytes()});
+    pixels_to_floats(image, normalisation, order, {out, image.bytes()});
     out += image.bytes();
   }
   return room.as_strided({count, 3, height, width}, strides);
@@ -127,9 +124,8 @@ void Batch::declare(Declaration& d) {
       .range(0, 1 << 20);
   d.parameter("last", last_, "whether to keep or drop an incomplete last batch",
               {{"keep", Last::keep}, {"drop", Last::drop}});
-  d.parameter(
-      "memory", layout_, "memory layout of the tensor, whose dimensions are always N,3,H,W",
-      {{"channels_last", MemoryLayout::channels_last}, {"contiguous", MemoryLayout::contiguous}});
+  d.parameter("memory", order_, "memory layout of the tensor, whose dimensions are always N,3,H,W",
+              {{"channels_last", ChannelOrder::last}, {"contiguous", ChannelOrder::first}});
   d.parameter("mean", mean_,
               "per-channel mean (RGB) to subtract from the values, which are 0 to 1; empty: 0");
   d.parameter("deviation", deviation_,
@@ -295,7 +291,7 @@ Packet Batch::gather() {
     paths.push_back(packet.has(field::box) ? std::filesystem::path()
                                            : value_or(packet, field::path, {}));
   }
-  batch.set(field::images, images_to_tensor(images, memory_, normalisation_, layout_));
+  batch.set(field::images, images_to_tensor(images, memory_, normalisation_, order_));
   carried_.gather(ready_, batch);
   return batch;
 }

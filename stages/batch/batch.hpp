@@ -4,28 +4,12 @@
 ///     └─ group 7 ──┘ └─ group 8               never a group in two batches
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <seam/shard.hpp>
-#include <seam/tensor.hpp>
 
 #include "stages/batch/carried_fields.hpp"
 #include "stages/image/pixels_to_floats.hpp"
 
 namespace seam::stages {
-
-/// How a batch lies in memory; its dimensions are N, 3, H, W either way.
-enum class MemoryLayout : std::uint8_t {
-  channels_last,  ///< pixel by pixel, like images; fastest for convolutions on CPUs
-  contiguous,     ///< plane by plane
-};
 
 /// The memory in which a batch waits for the device.
 enum class HostMemory : std::uint8_t {
@@ -52,12 +36,12 @@ class BatchMemory {
   std::shared_ptr<Shelf> shelf_;
 };
 
-/// The images, which must have one size and 3 channels, as f32[N,3,H,W].
+/// The images, which must have one size and 3 channels, as f32[N,3,H,W], whose channels lie in
+/// memory in this order: the last are fastest for convolutions on CPUs.
 Tensor images_to_tensor(std::span<const Image> images, BatchMemory& memory,
                         const Normalisation& normalisation = {},
-                        MemoryLayout layout = MemoryLayout::channels_last);
+                        ChannelOrder order = ChannelOrder::last);
 
-/// Collects images until there are `size` of them or the next group does not fit.
 class Batch final : public Collector, public ConsecutiveBatches {
  public:
   static constexpr std::string_view name = "batch";
@@ -92,7 +76,7 @@ class Batch final : public Collector, public ConsecutiveBatches {
   int size_ = 32;
   int group_size_ = 0;
   Last last_ = Last::keep;
-  MemoryLayout layout_ = MemoryLayout::channels_last;
+  ChannelOrder order_ = ChannelOrder::last;
   std::vector<double> mean_;
   std::vector<double> deviation_;
   std::vector<std::string> carry_;

@@ -1,9 +1,7 @@
 #include "stages/batch/carried_fields.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <utility>
 
 #include "stages/field_name.hpp"
 
@@ -95,7 +93,7 @@ CarriedField parse_carried(const std::string& text) {
   return field;
 }
 
-void CarriedFields::declare(Declaration& declaration, const std::vector<std::string>& entries) {
+void CarriedFields::declare(Declaration& d, const std::vector<std::string>& entries) {
   fields_.clear();
   for (const std::string& entry : entries) {
     Carried field;
@@ -123,7 +121,7 @@ void CarriedFields::declare(Declaration& declaration, const std::vector<std::str
       }
     }
     field.lasting_name = seam::lasting_name(field.name);
-    declaration.gathers(field.from, field.name);
+    d.gathers(field.from, field.name);
     fields_.push_back(std::move(field));
   }
 }

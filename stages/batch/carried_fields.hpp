@@ -6,13 +6,6 @@
 ///     caption "a"   caption "b"        captions   std::vector<std::string>[2]
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <seam/tensor.hpp>
 
 namespace seam::stages {
@@ -30,9 +23,9 @@ struct CarriedField {
 
 class CarriedFields {
  public:
-  /// Declares the fields of the entries. Throws seam::Error (configuration) for entries that
-  /// parse_carried rejects, that are in every batch anyway, or that share a name.
-  void declare(Declaration& declaration, const std::vector<std::string>& entries);
+  /// Declares the fields of the entries. Throws seam::Error (configuration) as parse_carried does,
+  /// and for entries that are in every batch anyway or share a name.
+  void declare(Declaration& d, const std::vector<std::string>& entries);
   /// Forgets the images of the previous flow.
   void begin();
   /// Throws seam::Error naming both images if this one lacks a field, or if its value differs in

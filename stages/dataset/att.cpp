@@ -1,8 +1,5 @@
 #include "stages/dataset/att.hpp"
 
-#include <set>
-#include <utility>
-
 #include "stages/counted.hpp"
 
 namespace seam::stages {
@@ -61,26 +58,23 @@ std::set<std::int64_t> chosen_of(const std::vector<std::int64_t>& pictures, std:
 
 }  // namespace
 
-void Att::declare(Declaration& declaration) {
-  declaration.doc(
+void Att::declare(Declaration& d) {
+  d.doc(
       "Serves the AT&T (ORL) faces, one image per packet, subject by subject. All images of a "
       "subject are in the same fold, so held-out subjects are never seen in training.");
-  declaration.parameter("root", root_, "the folder with s1 to s40, each with 1.pgm to 10.pgm")
+  d.parameter("root", root_, "the folder with s1 to s40, each with 1.pgm to 10.pgm")
       .required()
       .folder_with({"s1", "s2"});
-  declaration.parameter("subjects", subject_count_, "number of subjects that must exist")
+  d.parameter("subjects", subject_count_, "number of subjects that must exist").range(1, 100'000);
+  d.parameter("images", images_per_subject_, "number of images that each subject must have")
       .range(1, 100'000);
-  declaration
-      .parameter("images", images_per_subject_, "number of images that each subject must have")
+  d.parameter("pictures", pictures_,
+              "numbers of the images to serve for each subject; empty: all. For classifiers, which "
+              "train on some images and are evaluated on others")
       .range(1, 100'000);
-  declaration
-      .parameter("pictures", pictures_,
-                 "numbers of the images to serve for each subject; empty: all. For classifiers, "
-                 "which train on some images and are evaluated on others")
-      .range(1, 100'000);
-  declare_rows(declaration, {.item = "the subject: \"s1\"",
-                             .category = "the subject's number, from 0",
-                             .index = "position in the whole data set, from 0"});
+  declare_rows(d, {.item = "the subject: \"s1\"",
+                   .category = "the subject's number, from 0",
+                   .index = "position in the whole data set, from 0"});
 }
 
 void Att::open(Context& context) {

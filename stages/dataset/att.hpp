@@ -7,12 +7,6 @@
 /// Samaria, Harter, "Parameterisation of a stochastic model for human face identification", 1994.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <seam/stage.hpp>
-#include <string_view>
-#include <vector>
-
 #include "stages/dataset/listed_pictures.hpp"
 
 namespace seam::stages {
@@ -21,7 +15,7 @@ class Att final : public ListedPictures {
  public:
   static constexpr std::string_view name = "dataset.att";
 
-  void declare(Declaration& declaration) override;
+  void declare(Declaration& d) override;
   void open(Context& context) override;
 
  private:

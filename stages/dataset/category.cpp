@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <seam/box.hpp>
 #include <unordered_map>
-#include <utility>
 
 #include "stages/counted.hpp"
-#include "stages/dataset/in_quotes.hpp"
 
 namespace seam::stages {
 namespace {
@@ -168,56 +166,49 @@ CategoryList join_category_lists(const CategoryLists& lists, CategoryNumbers num
   return result;
 }
 
-void Category::declare(Declaration& declaration) {
-  declaration.doc(
+void Category::declare(Declaration& d) {
+  d.doc(
       "Serves one split of DeepFashion's Category and Attribute Prediction Benchmark, one image "
       "per packet.\n\nAll lists are read and checked before the first image is served: counts, "
       "categories, statuses and boxes, and that all lists cover the same images.");
-  declaration
-      .parameter("root", root_,
-                 "the folder that the lists' image names are relative to, with 'img'")
+  d.parameter("root", root_, "the folder that the lists' image names are relative to, with 'img'")
       .required()
       .folder_with({"img"});
-  declaration
-      .parameter("annotations", annotations_,
-                 "the folder of list_category_cloth.txt, list_category_img.txt and "
-                 "list_bbox.txt, relative to root")
+  d.parameter("annotations", annotations_,
+              "the folder of list_category_cloth.txt, list_category_img.txt and list_bbox.txt, "
+              "relative to root")
       .must_exist("root");
-  declaration.parameter("partition", partition_, "the partition list, relative to root")
-      .must_exist("root");
-  declaration.parameter("split", split_, "which part of the list to serve",
-                        {{"train", CategorySplit::train},
-                         {"val", CategorySplit::validation},
-                         {"test", CategorySplit::test}});
-  declaration.parameter("categories", numbers_,
-                        "used: number only the categories that occur in some split (46 in the "
-                        "official lists); all: number every listed category (50)",
-                        {{"used", CategoryNumbers::used}, {"all", CategoryNumbers::all}});
-  declaration.parameter("boxes", boxes_,
-                        "field: provide the item's bounding box as the field 'box', which "
-                        "image.crop with box = true cuts out; ignore: use whole images",
-                        {{"ignore", Boxes::ignore}, {"field", Boxes::field}});
+  d.parameter("partition", partition_, "the partition list, relative to root").must_exist("root");
+  d.parameter("split", split_, "which part of the list to serve",
+              {{"train", CategorySplit::train},
+               {"val", CategorySplit::validation},
+               {"test", CategorySplit::test}});
+  d.parameter("categories", numbers_,
+              "used: number only the categories that occur in some split (46 in the official "
+              "lists); all: number every listed category (50)",
+              {{"used", CategoryNumbers::used}, {"all", CategoryNumbers::all}});
+  d.parameter("boxes", boxes_,
+              "field: provide the item's bounding box as the field 'box', which image.crop with "
+              "box = true cuts out; ignore: use whole images",
+              {{"ignore", Boxes::ignore}, {"field", Boxes::field}});
   const std::array<const char*, 3> official{"209222", "40000", "40000"};
   for (std::size_t split = 0; split < split_names.size(); ++split) {
-    declaration
-        .parameter("expect_" + std::string(split_names[split]), expected_[split],
-                   "number of " + std::string(split_names[split]) +
-                       " images that the lists must have (" + official[split] +
-                       " in the official ones)")
+    d.parameter("expect_" + std::string(split_names[split]), expected_[split],
+                "number of " + std::string(split_names[split]) +
+                    " images that the lists must have (" + official[split] +
+                    " in the official ones)")
         .at_least(0);
   }
-  declaration
-      .parameter("expect_categories", expected_categories_,
-                 "number of categories that must be numbered (46 used ones in the official lists)")
+  d.parameter("expect_categories", expected_categories_,
+              "number of categories that must be numbered (46 used ones in the official lists)")
       .at_least(1);
-  declare_rows(declaration, {.item = "the image's folder",
-                             .category = "from 0, in the order of list_category_cloth.txt",
-                             .index = "position in the split, from 0, before folds cut it"});
+  declare_rows(d, {.item = "the image's folder",
+                   .category = "from 0, in the order of list_category_cloth.txt",
+                   .index = "position in the split, from 0, before folds cut it"});
   if (boxes_ == Boxes::field) {
-    declaration.provides(field::box)
-        .doc("left, top, right and bottom in pixels of the image in the file");
+    d.provides(field::box).doc("left, top, right and bottom in pixels of the image in the file");
   }
-  declaration.offers<PublishedLists>(*this);
+  d.offers<PublishedLists>(*this);
 }
 
 CategoryList Category::read() const {

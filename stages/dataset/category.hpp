@@ -10,16 +10,6 @@
 /// Annotations", CVPR 2016.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <seam/stage.hpp>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "stages/dataset/counted_list.hpp"
 #include "stages/dataset/listed_pictures.hpp"
 #include "stages/published_lists.hpp"
@@ -56,10 +46,8 @@ struct CategoryLists {
   std::optional<ListText> boxes;
 };
 
-/// Throws seam::Error with file and line if a list does not have the form that parse_counted_list
-/// needs; a category is listed twice, or its type is not 1, 2 or 3; a label is not the number of a
-/// category; a status is not train, val or test; a box is invalid; a path is absolute, climbs out
-/// with "..", has no folder, or is listed twice; or the lists do not cover the same images.
+/// Throws seam::Error with file and line if a list is malformed, a path leaves the data set's root
+/// or has no folder, or the lists do not cover the same images, each once.
 [[nodiscard]] CategoryList join_category_lists(const CategoryLists& lists,
                                                CategoryNumbers numbers = CategoryNumbers::used);
 
@@ -67,7 +55,7 @@ class Category final : public ListedPictures, public PublishedLists {
  public:
   static constexpr std::string_view name = "dataset.category";
 
-  void declare(Declaration& declaration) override;
+  void declare(Declaration& d) override;
   void open(Context& context) override;
   [[nodiscard]] std::string difference() const override { return difference_; }
   [[nodiscard]] std::string published_name() const override { return "deepfashion-category-test"; }

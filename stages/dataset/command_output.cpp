@@ -7,12 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
-#include <filesystem>
 #include <system_error>
-#include <utility>
 
 namespace seam::stages {
 namespace {

@@ -5,7 +5,6 @@
 #include <seam/error.hpp>
 
 #include "stages/counted.hpp"
-#include "stages/dataset/in_quotes.hpp"
 #include "stages/number_in.hpp"
 
 namespace seam::stages {

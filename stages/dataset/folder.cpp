@@ -1,10 +1,7 @@
 #include "stages/dataset/folder.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <set>
 #include <system_error>
-#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/dataset/picture_extensions.hpp"
@@ -106,47 +103,42 @@ std::string item_of(const fs::path& picture, FolderItems items) {
 }
 
 std::string first_few(const std::vector<fs::path>& files) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min<std::size_t>(files.size(), 3); ++i) {
-    text += (i == 0 ? "" : ", ") + files[i].generic_string();
-  }
-  return files.size() > 3 ? text + ", ..." : text;
+  return first_of(files, 3, [](const fs::path& file) { return file.generic_string(); });
 }
 
 }  // namespace
 
-void Folder::declare(Declaration& declaration) {
-  declaration.doc(
+void Folder::declare(Declaration& d) {
+  d.doc(
       "Serves the images in a folder, one per packet, sorted by name. Subfolders are classes, as "
       "in torchvision's ImageFolder; in a flat folder images have no labels, and each is a "
       "separate item.");
-  declaration.parameter("root", root_, "the folder with the images").required().folder_with({});
-  declaration.parameter(
+  d.parameter("root", root_, "the folder with the images").required().folder_with({});
+  d.parameter(
       "recursive", recursive_,
       "whether to read subfolders too, at any depth; false: only the images directly in root");
-  declaration.parameter("items", items_,
-                        "what counts as an item: the top-level folder of an image (class), its "
-                        "innermost folder (folder), or each image (picture); auto: class if all "
-                        "images are in folders, picture if none is",
-                        {{"auto", FolderItems::automatic},
-                         {"class", FolderItems::by_class},
-                         {"folder", FolderItems::by_folder},
-                         {"picture", FolderItems::by_picture}});
-  declaration.parameter("categories", categories_,
-                        "top-level folders in the order of their category numbers, for roots that "
-                        "must agree, such as train and test; empty: sorted by name");
-  declaration.parameter("extensions", extensions_,
-                        "extensions of the files to read, in lower or upper case; other files are "
-                        "left out and counted in the log");
-  declare_rows(declaration);
+  d.parameter("items", items_,
+              "what counts as an item: the top-level folder of an image (class), its innermost "
+              "folder (folder), or each image (picture); auto: class if all images are in folders, "
+              "picture if none is",
+              {{"auto", FolderItems::automatic},
+               {"class", FolderItems::by_class},
+               {"folder", FolderItems::by_folder},
+               {"picture", FolderItems::by_picture}});
+  d.parameter("categories", categories_,
+              "top-level folders in the order of their category numbers, for roots that must "
+              "agree, such as train and test; empty: sorted by name");
+  d.parameter("extensions", extensions_,
+              "extensions of the files to read, in lower or upper case; other files are left out "
+              "and counted in the log");
+  declare_rows(d);
 }
 
 void Folder::open(Context& context) {
   require_folder(root_, "; set 'root' to the folder with the images");
   Found found = Walk(root_, extensions_, recursive_).run();
   if (found.pictures.empty()) {
-    std::string read;
-    for (const std::string& extension : extensions_) add_clause(read, extension);
+    const std::string read = first_of(extensions_, extensions_.size());
     throw Error("no image in '" + root_.string() + "'" +
                 (recursive_ ? " or its folders" : " itself, and recursive is false") +
                 "; only files ending in " + read + " are read" +

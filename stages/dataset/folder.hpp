@@ -9,13 +9,6 @@
 ///     ROOT/b.jpg             item "b.jpg", category 0
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <seam/stage.hpp>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "stages/dataset/listed_pictures.hpp"
 #include "stages/dataset/picture_extensions.hpp"
 
@@ -33,7 +26,7 @@ class Folder final : public ListedPictures {
  public:
   static constexpr std::string_view name = "dataset.folder";
 
-  void declare(Declaration& declaration) override;
+  void declare(Declaration& d) override;
   void open(Context& context) override;
 
  private:

@@ -56,23 +56,21 @@ std::vector<bool> held_out(std::span<const std::string> items, std::int64_t coun
   return result;
 }
 
-void Folds::declare(Declaration& declaration) {
-  declaration
-      .parameter("folds", folds_,
-                 "number of cross-validation folds, each item in exactly one; 1: no folds")
+void Folds::declare(Declaration& d) {
+  d.parameter("folds", folds_,
+              "number of cross-validation folds, each item in exactly one; 1: no folds")
       .range(1, 1'000'000);
-  declaration.parameter("fold", fold_, "which fold is held out, from 0")
+  d.parameter("fold", fold_, "which fold is held out, from 0")
       .range(0, 999'999)
       .replicate("folds", std::int64_t{1});
-  declaration
-      .parameter(
-          "hold_out", hold_out_,
-          "number of items to hold out for validation, with all their images; alternative to folds")
+  d.parameter(
+       "hold_out", hold_out_,
+       "number of items to hold out for validation, with all their images; alternative to folds")
       .at_least(1);
-  declaration.parameter("part", part_,
-                        "train: everything except the held-out fold or items; held_out: only these",
-                        {{"train", FoldPart::train}, {"held_out", FoldPart::held_out}});
-  declaration.parameter(
+  d.parameter("part", part_,
+              "train: everything except the held-out fold or items; held_out: only these",
+              {{"train", FoldPart::train}, {"held_out", FoldPart::held_out}});
+  d.parameter(
       "fold_seed", seed_,
       "seed of the split; stages of one experiment must use the same seed to get the same items");
 }
@@ -103,8 +101,7 @@ std::vector<std::size_t> Folds::chosen(std::span<const std::string> items) const
   if (folds_ == 1) {
     if (part_ == FoldPart::train) return rows;
     throw Error(
-        "part is \"held_out\", but folds is 1: nothing is held out; set 'folds' or "
-        "'hold_out'",
+        "part is \"held_out\", but folds is 1: nothing is held out; set 'folds' or 'hold_out'",
         Fault::configuration);
   }
   const std::vector<int> folds = folds_of(items, folds_, seed_);

@@ -11,13 +11,7 @@
 /// and `held_out` have no item in common. Lists that differ in one item may be divided differently.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <seam/stage.hpp>
-#include <span>
-#include <string>
-#include <vector>
 
 namespace seam::stages {
 
@@ -37,7 +31,7 @@ enum class FoldPart : std::uint8_t { train, held_out };
 class Folds {
  public:
   /// Declares `folds`, `fold`, `hold_out`, `part` and `fold_seed`.
-  void declare(Declaration& declaration);
+  void declare(Declaration& d);
   /// The rows to serve, ascending; `items[row]` is a row's item. Throws seam::Error (configuration)
   /// if the parameters do not fit each other or the rows.
   [[nodiscard]] std::vector<std::size_t> chosen(std::span<const std::string> items) const;

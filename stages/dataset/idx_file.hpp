@@ -20,9 +20,8 @@ struct IdxArray {
 };
 
 /// Reads an array of unsigned bytes with this number of dimensions. `what` is the expected content
-/// in messages: "images". Throws seam::Error with the file's name if it cannot be read, is damaged,
-/// is not an idx file, has a different type or number of dimensions, has a size of 0, or holds
-/// fewer or more bytes than its sizes declare.
+/// in messages: "images". Throws seam::Error with the file's name if it is not such a file, or does
+/// not hold the bytes that its sizes declare.
 [[nodiscard]] IdxArray read_idx(const std::filesystem::path& file, int dimensions,
                                 const std::string& what);
 

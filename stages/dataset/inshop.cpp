@@ -1,14 +1,7 @@
 #include "stages/dataset/inshop.hpp"
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <set>
 #include <sstream>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "stages/counted.hpp"
 
@@ -79,21 +72,18 @@ std::string difference_from_official(const InshopList& list) {
   return text;
 }
 
-void InshopPictures::declare_split(Declaration& declaration) {
-  declaration.parameter(
-      "split", split_, "which part of the list to serve",
-      {{"train", Split::train}, {"query", Split::query}, {"gallery", Split::gallery}});
-  declare_rows(declaration,
+void InshopPictures::declare_split(Declaration& d) {
+  d.parameter("split", split_, "which part of the list to serve",
+              {{"train", Split::train}, {"query", Split::query}, {"gallery", Split::gallery}});
+  declare_rows(d,
                {.item = "the item id of the list",
                 .category = "index of DEPARTMENT_CATEGORY in the sorted vocabulary of all splits",
                 .index = "position in the split, from 0, before folds cut it"});
 }
 
-void InshopPictures::declare_counts(Declaration& declaration, ExpectedCounts& expected) {
-  const auto expect = [&declaration](const char* parameter, std::optional<std::int64_t>& member,
-                                     const char* doc) {
-    declaration.parameter(parameter, member, doc).at_least(0);
-  };
+void InshopPictures::declare_counts(Declaration& d, ExpectedCounts& expected) {
+  const auto expect = [&d](const char* parameter, std::optional<std::int64_t>& member,
+                           const char* doc) { d.parameter(parameter, member, doc).at_least(0); };
   expect("expect_train", expected.train,
          "number of train images that the list must have (25882 in the official one)");
   expect("expect_query", expected.query,
@@ -135,10 +125,10 @@ InshopList InshopPictures::serve_list(const std::filesystem::path& root,
   for (std::string line; std::getline(lines, line);) context.info(line);
   if (split_ != Split::train && parsed.report.lone_queries > 0) {
     const bool one = parsed.report.lone_queries == 1;
-    context.warn((one ? "1 query has no image of its item in the gallery: no model can answer it"
-                      : std::to_string(parsed.report.lone_queries) +
-                            " queries have no image of their item in the gallery: no model can "
-                            "answer them"));
+    context.warn((
+        one ? "1 query has no image of its item in the gallery: no model can answer it"
+            : std::to_string(parsed.report.lone_queries) +
+                  " queries have no image of their item in the gallery: no model can answer them"));
   }
   return parsed;
 }
@@ -148,18 +138,18 @@ void InshopPictures::tell_difference(const Context& context) const {
   context.info("not the data of published results: " + difference_);
 }
 
-void Inshop::declare(Declaration& declaration) {
-  declaration.doc(
+void Inshop::declare(Declaration& d) {
+  d.doc(
       "Serves one split of a data set in DeepFashion's In-Shop layout, one image per "
       "packet.\n\nThe whole partition list is checked before the first image is served: its count, "
       "statuses, item ids, and that no item is in both train and test.");
-  declaration.parameter("root", root_, "the folder that holds 'img' and 'Eval'")
+  d.parameter("root", root_, "the folder that holds 'img' and 'Eval'")
       .required()
       .folder_with({"img"});  // the list may be elsewhere
-  declaration.parameter("list", list_, "the partition list, relative to root").must_exist("root");
-  declare_split(declaration);
-  declaration.offers<PublishedLists>(*this);
-  declare_counts(declaration, expected_);
+  d.parameter("list", list_, "the partition list, relative to root").must_exist("root");
+  declare_split(d);
+  d.offers<PublishedLists>(*this);
+  declare_counts(d, expected_);
 }
 
 void Inshop::open(Context& context) {

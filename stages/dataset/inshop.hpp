@@ -2,16 +2,7 @@
 /// its layout, one split at a time; and the base of all data sets in this layout.
 ///
 ///     list ──► rows of the split ──► ListedPictures: fold, `limit`, rank ──► packets
-///
-/// Fields: path (under the root), item ("id_00000002"), category (index in the sorted vocabulary of
-/// all splits), index (position in the split before folds cut it, the same for any number of
-/// ranks). The origin is the list and the row's line.
 #pragma once
-
-#include <filesystem>
-#include <seam/stage.hpp>
-#include <string>
-#include <string_view>
 
 #include "stages/dataset/inshop_list.hpp"
 #include "stages/dataset/listed_pictures.hpp"
@@ -40,9 +31,9 @@ class InshopPictures : public ListedPictures, public PublishedLists {
 
  protected:
   /// Declares `split`, `limit`, the folds' parameters and the fields.
-  void declare_split(Declaration& declaration);
+  void declare_split(Declaration& d);
   /// Declares `expect_train`, `expect_query` and `expect_gallery`.
-  static void declare_counts(Declaration& declaration, ExpectedCounts& expected);
+  static void declare_counts(Declaration& d, ExpectedCounts& expected);
   /// Reads the list, logs a summary and returns the list. Throws seam::Error as read_inshop_list
   /// does, if the split is empty, or if its first image is not under `root`.
   InshopList serve_list(const std::filesystem::path& root, const std::filesystem::path& list,
@@ -60,7 +51,7 @@ class Inshop final : public InshopPictures {
  public:
   static constexpr std::string_view name = "dataset.inshop";
 
-  void declare(Declaration& declaration) override;
+  void declare(Declaration& d) override;
   void open(Context& context) override;
 
  private:

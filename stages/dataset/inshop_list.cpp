@@ -9,7 +9,6 @@
 
 #include "stages/counted.hpp"
 #include "stages/dataset/counted_list.hpp"
-#include "stages/dataset/in_quotes.hpp"
 
 namespace seam::stages {
 namespace {
@@ -25,7 +24,6 @@ struct PathParts {
   std::string_view department;  ///< "WOMEN"
   std::string_view category;    ///< "Dresses"
   std::string_view item;        ///< "id_00000002"
-  std::string_view file;        ///< "02_1_front.jpg"
 };
 
 /// Splits a path, or describes in `fault` what is wrong with it.
@@ -49,14 +47,7 @@ std::optional<PathParts> split_path(std::string_view path, std::string& fault) {
     fault = "must end in DEPARTMENT/CATEGORY/ITEM/FILE, as in 'WOMEN/Dresses/id_00000002/a.jpg'";
     return {};
   }
-  return PathParts{last[0], last[1], last[2], last[3]};
-}
-
-std::int32_t colour_of(std::string_view file) {
-  const std::size_t end = file.find('_');
-  if (end == std::string_view::npos || end == 0 || end > 4) return 0;
-  const auto number = whole_number(file.substr(0, end));
-  return number ? static_cast<std::int32_t>(*number) : 0;
+  return PathParts{last[0], last[1], last[2]};
 }
 
 class Parser {
@@ -147,7 +138,6 @@ class Parser {
     row.path = path;
     row.item = item_id;
     row.category = category_number(parts->department, parts->category);
-    row.colour = colour_of(parts->file);
     row.split = *split;
     row.line = lines_.row().line;
     note_item(row, item_id);
@@ -156,11 +146,9 @@ class Parser {
 
   /// Provisional numbers in order of appearance; number_categories() makes them alphabetical.
   std::int32_t category_number(std::string_view department, std::string_view category) {
-    scratch_.assign(department);
-    scratch_ += '_';
-    scratch_ += category;
     const auto next = static_cast<std::int32_t>(categories_.size());
-    return categories_.try_emplace(scratch_, next).first->second;
+    const std::string name = std::string(department) + "_" + std::string(category);
+    return categories_.try_emplace(name, next).first->second;
   }
 
   void note_item(const InshopRow& row, std::string_view item_id) {
@@ -234,16 +222,7 @@ class Parser {
   std::map<std::string, std::int32_t> categories_;
   std::unordered_map<std::string_view, ItemSeen> items_;  // views into the text
   ListedLines seen_paths_;                                // views into the text
-  std::string scratch_;
 };
-
-std::string first_few(const std::vector<std::string>& items) {
-  std::string out;
-  for (std::size_t i = 0; i < std::min<std::size_t>(items.size(), 3); ++i) {
-    out += (i == 0 ? "" : ", ") + items[i];
-  }
-  return items.size() > 3 ? out + ", ..." : out;
-}
 
 }  // namespace
 
@@ -267,7 +246,7 @@ std::string InshopReport::text() const {
                           const std::string& one, const std::string& many) {
     if (found.empty()) return;
     out += "\n" + counted(found.size(), noun) + (found.size() == 1 ? one : many) + " (" +
-           first_few(found) + ")";
+           first_of(found, 3) + ")";
   };
   add(single_image_train_items, "train item", " has one image, so no positive but itself",
       " have one image each, so no positive but itself");

@@ -4,8 +4,7 @@
 ///     52712                                                      <- number of rows
 ///     image_name item_id evaluation_status                       <- column names
 ///     img/WOMEN/Dresses/id_00000002/02_1_front.jpg   id_00000002 gallery
-///         '---.-------'             '- colour
-///             '- category WOMEN_Dresses
+///         '---.-------' category WOMEN_Dresses
 ///
 /// Source: DeepFashion In-Shop, Eval/list_eval_partition.txt (Liu et al., CVPR 2016). Any data set
 /// written in the same layout can be read.
@@ -33,7 +32,6 @@ struct InshopRow {
   std::string path;           ///< as written, relative to the data set's root: "img/WOMEN/..."
   std::string item;           ///< the item id: "id_00000002"
   std::int32_t category = 0;  ///< index into InshopList::categories
-  std::int32_t colour = 0;    ///< the file name's prefix: 2 for "02_1_front.jpg"; 0 without one
   Split split = Split::train;
   std::int64_t line = 0;  ///< line of the list, counted from 1
 };
@@ -70,20 +68,11 @@ struct ExpectedCounts {
   std::optional<std::int64_t> train;
   std::optional<std::int64_t> query;
   std::optional<std::int64_t> gallery;
-
-  /// The official partition: 25,882 train, 14,218 query and 12,612 gallery images.
-  [[nodiscard]] static ExpectedCounts official() { return {25'882, 14'218, 12'612}; }
 };
 
-/// Parses a list held in memory. `name` is the file's name in messages. Accepts any run of blanks
-/// between columns, CRLF, a missing last newline and a UTF-8 byte order mark.
-///
-/// Throws seam::Error with file and line if: line 1 is not a count or line 2 does not have the
-/// column names; the count and the rows differ; a row does not have three columns; a status is
-/// unknown; an item id is not "id_" and digits; a path is absolute, climbs out with "..", is listed
-/// twice, or has no folders DEPARTMENT/CATEGORY/ITEM before its name; the item folder and the item
-/// id differ; an item is both in train and in query or gallery; or a split does not have the
-/// expected number of images.
+/// Parses a list held in memory; `name` is the file's name in messages. Throws seam::Error with
+/// file and line if the list is malformed, leaves the data set's root, contradicts itself, has an
+/// item both in train and in query or gallery, or does not have the expected numbers of images.
 [[nodiscard]] InshopList parse_inshop_list(std::string_view text, const std::string& name,
                                            const ExpectedCounts& expected = {});
 

@@ -1,13 +1,9 @@
 #include "stages/dataset/landmarks.hpp"
 
-#include <array>
 #include <cmath>
-#include <span>
 #include <unordered_set>
-#include <utility>
 
 #include "stages/counted.hpp"
-#include "stages/dataset/in_quotes.hpp"
 #include "stages/number_in.hpp"
 
 namespace seam::stages {
@@ -150,40 +146,38 @@ ItemAttributes join_attributes(const ListText& names, const ListText& items,
   return result;
 }
 
-void Landmarks::declare(Declaration& declaration) {
-  declaration.doc(
+void Landmarks::declare(Declaration& d) {
+  d.doc(
       "Serves one split of DeepFashion's In-Shop benchmark, or of a data set in its layout, with "
       "the landmarks of each image and, optionally, the attributes of its item.\n\nAll lists are "
       "read and checked before the first image is served: counts, types, states and positions, and "
       "that all lists cover the same images and items.");
-  declaration.parameter("root", root_, "the folder that holds 'img', 'Eval' and 'Anno'")
+  d.parameter("root", root_, "the folder that holds 'img', 'Eval' and 'Anno'")
       .required()
       .folder_with({"img"});  // the lists may be elsewhere
-  declaration.parameter("list", list_, "the partition list, relative to root").must_exist("root");
-  declaration.parameter("landmarks", landmarks_, "the list of landmarks, relative to root");
-  declaration.parameter(
+  d.parameter("list", list_, "the partition list, relative to root").must_exist("root");
+  d.parameter("landmarks", landmarks_, "the list of landmarks, relative to root");
+  d.parameter(
       "attributes", attributes_,
       "field: provide the attributes of each image's item; ignore: do not read the attribute lists",
       {{"ignore", Attributes::ignore}, {"field", Attributes::field}});
-  declaration.parameter("attribute_lists", attribute_lists_,
-                        "the folder of list_attr_items.txt and list_attr_cloth.txt, relative to "
-                        "root");
-  declaration.parameter(
+  d.parameter("attribute_lists", attribute_lists_,
+              "the folder of list_attr_items.txt and list_attr_cloth.txt, relative to root");
+  d.parameter(
       "unlisted", unlisted_,
       "how to treat images and items that have landmarks or attributes, but are not in the "
       "partition list: refuse reports an error; ignore accepts a list of a part of the data set",
       {{"refuse", Unlisted::refuse}, {"ignore", Unlisted::ignore}});
-  declare_split(declaration);
-  declaration.offers<PublishedLists>(*this);
-  declare_counts(declaration, expected_);
-  declaration
-      .parameter("expect_attributes", expected_attributes_,
-                 "number of attributes that must be listed (463 in the official list)")
+  declare_split(d);
+  d.offers<PublishedLists>(*this);
+  declare_counts(d, expected_);
+  d.parameter("expect_attributes", expected_attributes_,
+              "number of attributes that must be listed (463 in the official list)")
       .at_least(1)
       .only_with("attributes", "field");
-  declaration.provides(field::landmarks).doc("in pixels of the image in the file");
-  declaration.provides(field::visibility);
-  if (attributes_ == Attributes::field) declaration.provides(field::attributes);
+  d.provides(field::landmarks).doc("in pixels of the image in the file");
+  d.provides(field::visibility);
+  if (attributes_ == Attributes::field) d.provides(field::attributes);
 }
 
 void Landmarks::open(Context& context) {
@@ -210,9 +204,9 @@ void Landmarks::open(Context& context) {
 
 void Landmarks::open_attributes(const InshopList& partition, const Context& context) {
   const std::filesystem::path folder = root_ / attribute_lists_;
-  const ListText names = read_list_text(folder / "list_attr_cloth.txt",
-                                        "In-Shop's list of attributes; set 'attribute_lists' to "
-                                        "its folder, relative to root");
+  const ListText names = read_list_text(
+      folder / "list_attr_cloth.txt",
+      "In-Shop's list of attributes; set 'attribute_lists' to its folder, relative to root");
   const ListText items = read_list_text(folder / "list_attr_items.txt",
                                         "In-Shop's list of the attributes of items; set "
                                         "'attribute_lists' to its folder, relative to root");

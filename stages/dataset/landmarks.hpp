@@ -20,15 +20,7 @@
 /// Source: Liu et al., "DeepFashion", CVPR 2016, version 1.2 of the benchmark's README.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <seam/stage.hpp>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "stages/dataset/counted_list.hpp"
 #include "stages/dataset/inshop.hpp"
@@ -45,12 +37,8 @@ struct LandmarksOfImage {
 };
 
 /// The landmarks of each row of the partition, in its order. `partition_name` is its file's name in
-/// messages.
-///
-/// Throws seam::Error with file and line if a list does not have the form that parse_ragged_list
-/// needs, a clothes type is not 1, 2 or 3, a row does not have the landmarks of its type, a state
-/// is not 0, 1 or 2, a position is not a number, an image is listed twice, an image of the
-/// partition is missing, or an image is not in the partition and `unlisted` rejects that.
+/// messages. Throws seam::Error with file and line if the list is malformed, does not cover the
+/// partition, each image once, or has other images and `unlisted` rejects that.
 [[nodiscard]] std::vector<LandmarksOfImage> join_landmarks(const ListText& landmarks,
                                                            const InshopList& partition,
                                                            const std::string& partition_name,
@@ -62,9 +50,7 @@ struct ItemAttributes {
   std::unordered_map<std::string, std::vector<std::uint8_t>> of_item;
 };
 
-/// The attributes of the partition's items. Throws seam::Error as join_landmarks does: if an item
-/// does not have a label for each attribute, a label is not 1, -1 or 0, or items are missing,
-/// listed twice, or not in the partition and `unlisted` rejects that.
+/// The attributes of the partition's items. Throws seam::Error as join_landmarks does.
 [[nodiscard]] ItemAttributes join_attributes(const ListText& names, const ListText& items,
                                              const InshopList& partition,
                                              const std::string& partition_name, Unlisted unlisted);
@@ -73,7 +59,7 @@ class Landmarks final : public InshopPictures {
  public:
   static constexpr std::string_view name = "dataset.landmarks";
 
-  void declare(Declaration& declaration) override;
+  void declare(Declaration& d) override;
   void open(Context& context) override;
 
  private:

@@ -1,9 +1,7 @@
 #include "stages/dataset/lfw.hpp"
 
 #include <algorithm>
-#include <set>
 #include <system_error>
-#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/dataset/lfw_pairs.hpp"
@@ -31,34 +29,28 @@ bool has(const std::vector<std::string>& sorted, const std::string& name) {
 
 }  // namespace
 
-void Lfw::declare(Declaration& declaration) {
-  declaration.doc(
+void Lfw::declare(Declaration& d) {
+  d.doc(
       "Serves the images of Labeled Faces in the Wild (LFW), one per packet, person by person. All "
       "images of a person are in the same fold. For the pairs of its lists, use "
       "`dataset.lfw_pairs`.");
-  declaration.parameter("root", root_, "the folder with NAME/NAME_0001.jpg")
-      .required()
-      .folder_with({});
-  declaration.parameter("expect", expect_, "number of images that must exist; 0: any number")
-      .at_least(0);
-  declaration
-      .parameter("only", only_,
-                 "a list of pairs (pairsDevTrain.txt); serve only the people on it, except those "
-                 "in leave_out")
+  d.parameter("root", root_, "the folder with NAME/NAME_0001.jpg").required().folder_with({});
+  d.parameter("expect", expect_, "number of images that must exist; 0: any number").at_least(0);
+  d.parameter("only", only_,
+              "a list of pairs (pairsDevTrain.txt); serve only the people on it, except those in "
+              "leave_out")
       .must_exist();
-  declaration
-      .parameter("leave_out", leave_out_,
-                 "a list of pairs (pairs.txt) whose people are not served: an evaluation on people "
-                 "seen in training is meaningless")
+  d.parameter("leave_out", leave_out_,
+              "a list of pairs (pairs.txt) whose people are not served: an evaluation on people "
+              "seen in training is meaningless")
       .must_exist();
-  declaration
-      .parameter("leave_out_fold", leave_out_fold_,
-                 "leave out only the people in this fold of leave_out, from 0")
+  d.parameter("leave_out_fold", leave_out_fold_,
+              "leave out only the people in this fold of leave_out, from 0")
       .range(0, 999'999)
       .replicate();
-  declare_rows(declaration, {.item = "the person's name",
-                             .category = "the person's number in the order of names, from 0",
-                             .index = "position in the whole data set, from 0"});
+  declare_rows(d, {.item = "the person's name",
+                   .category = "the person's number in the order of names, from 0",
+                   .index = "position in the whole data set, from 0"});
 }
 
 std::vector<std::string> Lfw::left_out() const {

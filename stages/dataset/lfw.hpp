@@ -5,14 +5,6 @@
 /// For the pairs of its lists, use `dataset.lfw_pairs`.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <seam/stage.hpp>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "stages/dataset/listed_pictures.hpp"
 
 namespace seam::stages {
@@ -21,7 +13,7 @@ class Lfw final : public ListedPictures {
  public:
   static constexpr std::string_view name = "dataset.lfw";
 
-  void declare(Declaration& declaration) override;
+  void declare(Declaration& d) override;
   void open(Context& context) override;
 
  private:

@@ -1,15 +1,10 @@
 #include "stages/dataset/lfw_pairs.hpp"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
-#include <seam/error.hpp>
-#include <span>
 #include <system_error>
-#include <utility>
 
 #include "stages/counted.hpp"
-#include "stages/dataset/in_quotes.hpp"
 #include "stages/pair_fields.hpp"
 
 namespace seam::stages {
@@ -56,8 +51,8 @@ class LfwPairParser {
       fail((columns.size() == 3 || columns.size() == 4
                 ? std::string("the first line is a pair; the line with the counts is missing")
                 : "the first line is " + in_quotes(lines_.text().substr(0, 40))) +
-           "; it must hold the number of pairs of each kind: \"10 300\" in pairs.txt, "
-           "\"1100\" in pairsDevTrain.txt, \"500\" in pairsDevTest.txt");
+           "; it must hold the number of pairs of each kind: \"10 300\" in pairs.txt, \"1100\" in "
+           "pairsDevTrain.txt, \"500\" in pairsDevTest.txt");
     }
     if (numbers.size() == 2) result_.folds = numbers.front();
     result_.pairs_of_each_kind = numbers.back();
@@ -75,8 +70,8 @@ class LfwPairParser {
   void read_pair(const std::vector<std::string_view>& columns) {
     if (columns.size() != 3 && columns.size() != 4) {
       fail(counted(columns.size(), "column") +
-           "; a pair of one person has 3 (name, two numbers), one of two has 4 (name, "
-           "number, name, number)");
+           "; a pair of one person has 3 (name, two numbers), one of two has 4 (name, number, "
+           "name, number)");
     }
     if (count() == promised()) {
       fail("an additional pair, but the first line declares " + promise());
@@ -88,8 +83,8 @@ class LfwPairParser {
       fail(std::string("a pair of ") + (same ? "one person" : "two persons") + " instead of pair " +
            std::to_string(in_fold % each + 1) + " of " + std::to_string(each) + " of " +
            (same ? "two persons" : "one person") + " of fold " + std::to_string(fold + 1) +
-           "; a line before it is missing or superfluous, or the first line belongs to "
-           "a different list");
+           "; a line before it is missing or superfluous, or the first line belongs to a different "
+           "list");
     }
     const bool same = columns.size() == 3;
     LfwPair pair{image(columns[0], columns[1]),
@@ -113,46 +108,39 @@ class LfwPairParser {
 }  // namespace
 
 std::string LfwImage::path() const {
-  std::string digits = std::to_string(number);
-  digits.insert(0, 4 - std::min<std::size_t>(digits.size(), 4), '0');
-  return person + "/" + person + "_" + digits + ".jpg";
+  return person + "/" + person + "_" + zero_padded(number, 4) + ".jpg";
 }
 
 LfwPairList parse_lfw_pairs(const ListText& list) {
   return LfwPairParser(list).parse();
 }
 
-void LfwPairs::declare(Declaration& declaration) {
-  declaration.doc(
+void LfwPairs::declare(Declaration& d) {
+  d.doc(
       "Serves the pairs of a list of Labeled Faces in the Wild (LFW), two packets per pair, which "
       "share a `group`: View 1 (pairsDevTrain.txt, pairsDevTest.txt) for development, View 2 "
       "(pairs.txt, 10 folds of 300 + 300 pairs) for reporting. `batch` with group_size = 2 and "
       "carry = [\"same_item as same\", \"pair_fold\"] keeps the pairs together.");
-  declaration.parameter("root", root_, "the folder with NAME/NAME_0001.jpg")
-      .required()
-      .folder_with({});
-  declaration.parameter("list", list_, "the list of pairs").required().must_exist();
-  declaration.parameter(
-      "part", part_, "all: all pairs; train: the list's folds except `fold`; held_out: only `fold`",
-      {{"all", Part::all}, {"train", Part::train}, {"held_out", Part::held_out}});
-  declaration.parameter("fold", fold_, "which of the list's folds is held out, from 0")
+  d.parameter("root", root_, "the folder with NAME/NAME_0001.jpg").required().folder_with({});
+  d.parameter("list", list_, "the list of pairs").required().must_exist();
+  d.parameter("part", part_,
+              "all: all pairs; train: the list's folds except `fold`; held_out: only `fold`",
+              {{"all", Part::all}, {"train", Part::train}, {"held_out", Part::held_out}});
+  d.parameter("fold", fold_, "which of the list's folds is held out, from 0")
       .range(0, 999'999)
       .replicate();
-  declaration
-      .parameter(
-          "expect", expect_,
-          "number of pairs that the list must have: 6000 in pairs.txt, 2200 and 1000 in View 1")
+  d.parameter("expect", expect_,
+              "number of pairs that the list must have: 6000 in pairs.txt, 2200 and 1000 in View 1")
       .at_least(1);
-  declaration.parameter(
-      "shuffle", shuffle_,
-      "for training: shuffle the pairs in every epoch, depending on the run's seed");
-  declaration.provides(field::path).doc("the image's file");
-  declaration.provides(field::item).doc("the person's name");
-  declaration.provides(field::index).doc("position in the list: 2k and 2k + 1 for pair k");
-  declaration.provides(field::group).doc("the pair's number in the list, from 0");
-  declaration.provides(field::same_item).doc("1 for a pair of one person, 0 for one of two");
-  declaration.provides(field::pair_fold).doc("the list's fold, from 0");
-  declaration.offers<ServedItems>(*this);
+  d.parameter("shuffle", shuffle_,
+              "for training: shuffle the pairs in every epoch, depending on the run's seed");
+  d.provides(field::path).doc("the image's file");
+  d.provides(field::item).doc("the person's name");
+  d.provides(field::index).doc("position in the list: 2k and 2k + 1 for pair k");
+  d.provides(field::group).doc("the pair's number in the list, from 0");
+  d.provides(field::same_item).doc("1 for a pair of one person, 0 for one of two");
+  d.provides(field::pair_fold).doc("the list's fold, from 0");
+  d.offers<ServedItems>(*this);
 }
 
 void LfwPairs::check_images() const {

@@ -14,16 +14,8 @@
 /// Huang, Ramesh, Berg, Learned-Miller, "Labeled faces in the wild", 2007.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <optional>
+#include <compare>
 #include <seam/stage.hpp>
-#include <string>
-#include <string_view>
-#include <tuple>
-#include <vector>
 
 #include "stages/dataset/counted_list.hpp"
 #include "stages/served_items.hpp"
@@ -36,10 +28,7 @@ struct LfwImage {
 
   /// "Abel_Pacheco/Abel_Pacheco_0001.jpg"
   [[nodiscard]] std::string path() const;
-  friend bool operator==(const LfwImage&, const LfwImage&) = default;
-  friend bool operator<(const LfwImage& a, const LfwImage& b) {
-    return std::tie(a.person, a.number) < std::tie(b.person, b.number);
-  }
+  friend auto operator<=>(const LfwImage&, const LfwImage&) = default;
 };
 
 struct LfwPair {
@@ -58,16 +47,15 @@ struct LfwPairList {
   std::vector<LfwPair> pairs;
 };
 
-/// Throws seam::Error with file and line if the first line is not a count, a line is not a pair, a
-/// pair is not of the kind that the first line implies, a pair has the same image twice or is
-/// listed twice, or the list has more or fewer pairs than the first line declares.
+/// Throws seam::Error with file and line if the list is malformed, does not have the pairs that its
+/// first line declares, or has a pair of the same image or a pair twice.
 [[nodiscard]] LfwPairList parse_lfw_pairs(const ListText& list);
 
 class LfwPairs final : public Source, public ServedItems {
  public:
   static constexpr std::string_view name = "dataset.lfw_pairs";
 
-  void declare(Declaration& declaration) override;
+  void declare(Declaration& d) override;
   void open(Context& context) override;
   void begin(Context& context) override;
   More produce(Emitter& emitter, Context& context) override;

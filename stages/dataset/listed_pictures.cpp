@@ -2,20 +2,18 @@
 
 #include <algorithm>
 #include <system_error>
-#include <utility>
 
 namespace seam::stages {
 
-void ListedPictures::declare_rows(Declaration& declaration, const PictureFieldDocs& docs) {
-  declaration.parameter("limit", limit_, "serve only the first N images, for quick runs")
-      .at_least(1);
-  folds_.declare(declaration);
-  declaration.provides(field::path).doc(docs.path);
-  declaration.provides(field::item).doc(docs.item);
-  declaration.provides(field::category).doc(docs.category);
-  declaration.provides(field::index).doc(docs.index);
-  declaration.offers<ServedItems>(*this);
-  declaration.offers<CategoryNames>(*this);
+void ListedPictures::declare_rows(Declaration& d, const PictureFieldDocs& docs) {
+  d.parameter("limit", limit_, "serve only the first N images, for quick runs").at_least(1);
+  folds_.declare(d);
+  d.provides(field::path).doc(docs.path);
+  d.provides(field::item).doc(docs.item);
+  d.provides(field::category).doc(docs.category);
+  d.provides(field::index).doc(docs.index);
+  d.offers<ServedItems>(*this);
+  d.offers<CategoryNames>(*this);
 }
 
 void ListedPictures::serve(std::vector<PictureRow> rows, std::vector<std::string> categories,

@@ -5,15 +5,7 @@
 /// A row keeps its index whatever part is served.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <optional>
 #include <seam/category_names.hpp>
-#include <seam/stage.hpp>
-#include <string>
-#include <vector>
 
 #include "stages/dataset/folds.hpp"
 #include "stages/own_numbers.hpp"
@@ -50,7 +42,7 @@ class ListedPictures : public Source, public CategoryNames, public OwnNumbers, p
  protected:
   /// Declares `limit`, the folds' parameters, and the fields path, item, category and index;
   /// provides ServedItems and CategoryNames.
-  void declare_rows(Declaration& declaration, const PictureFieldDocs& docs = {});
+  void declare_rows(Declaration& d, const PictureFieldDocs& docs = {});
   /// Receives the rows of a split, in order, and logs which part of them is served. `list` and
   /// `images` (the noun for the rows) are for messages.
   void serve(std::vector<PictureRow> rows, std::vector<std::string> categories,

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <span>
 #include <system_error>
-#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/dataset/counted_list.hpp"
@@ -15,39 +13,35 @@ namespace seam::stages {
 
 namespace fs = std::filesystem;
 
-void Mnist::declare(Declaration& declaration) {
-  declaration.doc(
+void Mnist::declare(Declaration& d) {
+  d.doc(
       "Serves MNIST, Fashion-MNIST or any data set in the same idx format, one image per packet, "
       "as grey images with three equal channels. image.decode is not needed.");
-  declaration
-      .parameter("root", root_,
-                 "the folder with train-images-idx3-ubyte, train-labels-idx1-ubyte, "
-                 "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, or with those ending in .gz")
+  d.parameter("root", root_,
+              "the folder with train-images-idx3-ubyte, train-labels-idx1-ubyte, "
+              "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, or with those ending in .gz")
       .required()
       .folder_with({});
-  declaration.parameter("split", split_, "train: the files train-*; test: the files t10k-*",
-                        {{"train", Part::train}, {"test", Part::test}});
-  declaration.parameter("classes", classes_,
-                        "names of the labels 0, 1, 2, ...; a label without a name is rejected");
-  declaration.parameter("shuffle", shuffle_,
-                        "shuffle the images in every epoch, depending on the run's seed");
-  declaration
-      .parameter("skip", skip_,
-                 "number of images to skip at the start of the file; together with limit, this "
-                 "holds out images for validation")
+  d.parameter("split", split_, "train: the files train-*; test: the files t10k-*",
+              {{"train", Part::train}, {"test", Part::test}});
+  d.parameter("classes", classes_,
+              "names of the labels 0, 1, 2, ...; a label without a name is rejected");
+  d.parameter("shuffle", shuffle_,
+              "shuffle the images in every epoch, depending on the run's seed");
+  d.parameter("skip", skip_,
+              "number of images to skip at the start of the file; together with limit, this holds "
+              "out images for validation")
       .at_least(0);
-  declaration.parameter("limit", limit_, "serve at most this many images, counted after skip")
+  d.parameter("limit", limit_, "serve at most this many images, counted after skip").at_least(1);
+  d.parameter(
+       "expect", expect_,
+       "number of images that the files must have (60000 and 10000 in MNIST and Fashion-MNIST)")
       .at_least(1);
-  declaration
-      .parameter(
-          "expect", expect_,
-          "number of images that the files must have (60000 and 10000 in MNIST and Fashion-MNIST)")
-      .at_least(1);
-  declaration.provides(field::image);
-  declaration.provides(field::item).doc("the name of its class");
-  declaration.provides(field::category).doc("the label");
-  declaration.provides(field::index).doc("position in the file, from 0");
-  declaration.offers<CategoryNames>(*this);
+  d.provides(field::image);
+  d.provides(field::item).doc("the name of its class");
+  d.provides(field::category).doc("the label");
+  d.provides(field::index).doc("position in the file, from 0");
+  d.offers<CategoryNames>(*this);
 }
 
 fs::path Mnist::find(const std::string& file) const {
@@ -64,8 +58,7 @@ fs::path Mnist::find(const std::string& file) const {
   if (!has_plain && !has_compressed) {
     throw Error(
         "no file '" + plain.string() +
-        "', with or without .gz; set 'root' to the folder "
-        "with the data set's four files" +
+        "', with or without .gz; set 'root' to the folder with the data set's four files" +
         (split_ == Part::train ? ", or split = \"test\" if it has only the t10k files" : ""));
   }
   return has_plain ? plain : compressed;

@@ -4,15 +4,8 @@
 ///     train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz ──► image, item, category, index
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <optional>
 #include <seam/category_names.hpp>
 #include <seam/stage.hpp>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace seam::stages {
 
@@ -20,7 +13,7 @@ class Mnist final : public Source, public CategoryNames {
  public:
   static constexpr std::string_view name = "dataset.mnist";
 
-  void declare(Declaration& declaration) override;
+  void declare(Declaration& d) override;
   void open(Context& context) override;
   void begin(Context& context) override;
   More produce(Emitter& emitter, Context& context) override;

@@ -1,15 +1,11 @@
 #include "stages/dataset/sop.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <limits>
-#include <map>
 #include <system_error>
 #include <unordered_map>
-#include <utility>
 
 #include "stages/counted.hpp"
-#include "stages/dataset/in_quotes.hpp"
 
 namespace seam::stages {
 namespace {
@@ -176,23 +172,21 @@ SopLists join_sop_lists(const ListText& train, const ListText& test,
   return lists;
 }
 
-void Sop::declare(Declaration& declaration) {
-  declaration.doc(
+void Sop::declare(Declaration& d) {
+  d.doc(
       "Serves one split of Stanford Online Products, one image per packet.\n\nThe whole lists are "
       "checked before the first image is served: their columns and ids, and that no class is in "
       "both splits. If their counts differ from the published ones, the run continues, and reports "
       "mark its results as not comparable.");
-  declaration
-      .parameter("root", root_,
-                 "the folder that holds Ebay_train.txt, Ebay_test.txt and the images")
+  d.parameter("root", root_, "the folder that holds Ebay_train.txt, Ebay_test.txt and the images")
       .required()
       .folder_with({"Ebay_train.txt", "Ebay_test.txt"});
-  declaration.parameter("split", split_, "which of the lists to serve",
-                        {{"train", SopSplit::train}, {"test", SopSplit::test}});
-  declare_rows(declaration, {.item = "the class_id of the list",
-                             .category = "the super_class_id of the list, counted from 0",
-                             .index = "position in the split, from 0, before folds cut it"});
-  declaration.offers<PublishedLists>(*this);
+  d.parameter("split", split_, "which of the lists to serve",
+              {{"train", SopSplit::train}, {"test", SopSplit::test}});
+  declare_rows(d, {.item = "the class_id of the list",
+                   .category = "the super_class_id of the list, counted from 0",
+                   .index = "position in the split, from 0, before folds cut it"});
+  d.offers<PublishedLists>(*this);
 }
 
 SopLists Sop::read() const {

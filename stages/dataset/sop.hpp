@@ -9,15 +9,6 @@
 /// Lifted Structured Feature Embedding", CVPR 2016, and its data set's files.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <seam/stage.hpp>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "stages/dataset/counted_list.hpp"
 #include "stages/dataset/listed_pictures.hpp"
 #include "stages/published_lists.hpp"
@@ -60,12 +51,10 @@ struct SopLists {
   std::int64_t only_in_info = 0;
 };
 
-/// Joins the lists. `info` is optional: it contains nothing that the others lack.
-///
-/// Throws seam::Error with file and line if the first line does not have the column names, a row
-/// does not have 4 columns, an id is not a whole number from 1 (super-classes: to 4096), a path is
-/// absolute or climbs out with "..", an image id or a path is listed twice in both lists together,
-/// a class is in both, a list has no images, or `info` contradicts a list about an image.
+/// Joins the lists. `info` is optional: it contains nothing that the others lack. Throws
+/// seam::Error with file and line if a list is malformed or empty, a path leaves the data set's
+/// root, an image is listed twice in both lists together, a class is in both, or `info` contradicts
+/// a list.
 [[nodiscard]] SopLists join_sop_lists(const ListText& train, const ListText& test,
                                       const std::optional<ListText>& info = {});
 
@@ -73,7 +62,7 @@ class Sop final : public ListedPictures, public PublishedLists {
  public:
   static constexpr std::string_view name = "dataset.sop";
 
-  void declare(Declaration& declaration) override;
+  void declare(Declaration& d) override;
   void open(Context& context) override;
   [[nodiscard]] std::string difference() const override { return difference_; }
   [[nodiscard]] std::string published_name() const override { return "sop"; }

@@ -1,10 +1,7 @@
 #include "stages/dataset/table.hpp"
 
 #include <algorithm>
-#include <array>
-#include <set>
 #include <system_error>
-#include <utility>
 
 #include <seam/box.hpp>
 
@@ -41,52 +38,43 @@ TableField parse_field(const std::string& parameter, const std::string& text) {
 
 }  // namespace
 
-void Table::declare(Declaration& declaration) {
-  declaration.doc(
+void Table::declare(Declaration& d) {
+  d.doc(
       "Serves the images listed in a CSV file, one packet per line.\n\nThe first line names the "
       "columns. The whole table is checked before the first image is served.");
-  declaration.parameter("table", table_, "the CSV file").required().must_exist();
-  declaration
-      .parameter("root", root_,
-                 "the folder that paths are relative to; default: the table's folder")
+  d.parameter("table", table_, "the CSV file").required().must_exist();
+  d.parameter("root", root_, "the folder that paths are relative to; default: the table's folder")
       .folder_with({});
-  declaration.parameter(
-      "separator", separator_, "separator between cells",
-      {{",", Separator::comma}, {";", Separator::semicolon}, {"tab", Separator::tab}});
-  declaration.parameter(
+  d.parameter("separator", separator_, "separator between cells",
+              {{",", Separator::comma}, {";", Separator::semicolon}, {"tab", Separator::tab}});
+  d.parameter(
       "split", options_.split,
       "serve the rows with this value in the column 'split'; \"query\" and \"gallery\": the rows "
       "whose 'is_query' or 'is_gallery' is true, if the column exists; \"validation/query\": only "
       "those of one split; \"*\": all rows; empty: all rows of a table without splits");
-  declaration.parameter("path_column", options_.path, "the column of files; default: 'path'");
-  declaration.parameter("item_column", options_.item,
-                        "the column of items; default: 'item' or 'label'");
-  declaration.parameter(
-      "category_column", options_.category,
-      "the column of categories; default: 'category', or all 0 without that column");
-  declaration.parameter("split_column", options_.split_column,
-                        "the column of splits; default: 'split'");
-  declaration.parameter(
-      "boxes", options_.boxes,
-      "the columns x_1, y_1, x_2 and y_2: reject a table that has such a box (refuse), provide it "
-      "as the field 'box' (field), or use whole images (ignore)",
-      {{"refuse", TableBoxes::refuse},
-       {"field", TableBoxes::field},
-       {"ignore", TableBoxes::ignore}});
-  declaration.parameter("texts", texts_,
-                        "further columns to provide as fields: \"colour\", or \"Main colour as "
-                        "colour\" to name the field");
-  declaration.parameter("integers", integers_, "the same for columns of whole numbers");
-  declaration.parameter("numbers", numbers_, "the same for columns of numbers");
-  declaration
-      .parameter("expect", expect_,
-                 "number of images that the split must have, before folds cut it")
+  d.parameter("path_column", options_.path, "the column of files; default: 'path'");
+  d.parameter("item_column", options_.item, "the column of items; default: 'item' or 'label'");
+  d.parameter("category_column", options_.category,
+              "the column of categories; default: 'category', or all 0 without that column");
+  d.parameter("split_column", options_.split_column, "the column of splits; default: 'split'");
+  d.parameter("boxes", options_.boxes,
+              "the columns x_1, y_1, x_2 and y_2: reject a table that has such a box (refuse), "
+              "provide it as the field 'box' (field), or use whole images (ignore)",
+              {{"refuse", TableBoxes::refuse},
+               {"field", TableBoxes::field},
+               {"ignore", TableBoxes::ignore}});
+  d.parameter("texts", texts_,
+              "further columns to provide as fields: \"colour\", or \"Main colour as colour\" to "
+              "name the field");
+  d.parameter("integers", integers_, "the same for columns of whole numbers");
+  d.parameter("numbers", numbers_, "the same for columns of numbers");
+  d.parameter("expect", expect_, "number of images that the split must have, before folds cut it")
       .at_least(0);
-  declare_rows(declaration);
-  declare_fields(declaration);
+  declare_rows(d);
+  declare_fields(d);
 }
 
-void Table::declare_fields(Declaration& declaration) {
+void Table::declare_fields(Declaration& d) {
   options_.texts.clear();
   options_.integers.clear();
   options_.numbers.clear();
@@ -100,7 +88,7 @@ void Table::declare_fields(Declaration& declaration) {
                         field.name + "'; rename one with \" as \"",
                     Fault::configuration);
       }
-      declaration.provides(Field<T>{lasting_name(field.name)}).doc("column '" + field.column + "'");
+      d.provides(Field<T>{lasting_name(field.name)}).doc("column '" + field.column + "'");
       fields.push_back(std::move(field));
     }
   };
@@ -108,14 +96,12 @@ void Table::declare_fields(Declaration& declaration) {
   add("integers", integers_, options_.integers, std::int64_t{});
   add("numbers", numbers_, options_.numbers, double{});
   if (options_.boxes == TableBoxes::field) {
-    declaration.provides(field::box)
-        .doc("left, top, right and bottom in pixels of the image in the file");
+    d.provides(field::box).doc("left, top, right and bottom in pixels of the image in the file");
   }
 }
 
 void Table::open(Context& context) {
-  constexpr std::array separators{',', ';', '\t'};
-  options_.separator = separators[static_cast<std::size_t>(separator_)];
+  options_.separator = static_cast<char>(separator_);
   const fs::path root = root_.value_or(table_.parent_path());
   if (root_) {
     require_folder(root, "; set 'root' to the folder that the table's paths are relative to");

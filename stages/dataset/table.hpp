@@ -2,15 +2,6 @@
 /// further columns as fields.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <seam/stage.hpp>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "stages/dataset/listed_pictures.hpp"
 #include "stages/dataset/table_list.hpp"
 
@@ -20,14 +11,14 @@ class Table final : public ListedPictures {
  public:
   static constexpr std::string_view name = "dataset.table";
 
-  void declare(Declaration& declaration) override;
+  void declare(Declaration& d) override;
   void open(Context& context) override;
 
  private:
-  enum class Separator : std::uint8_t { comma, semicolon, tab };
+  enum class Separator : char { comma = ',', semicolon = ';', tab = '\t' };
 
   void add_fields(Packet& packet, std::size_t row) const override;
-  void declare_fields(Declaration& declaration);
+  void declare_fields(Declaration& d);
 
   std::filesystem::path table_;
   std::optional<std::filesystem::path> root_;

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <seam/error.hpp>
-#include <set>
 #include <utility>
 
+#include "stages/counted.hpp"
 #include "stages/dataset/category_numbers.hpp"
 #include "stages/dataset/csv.hpp"
-#include "stages/dataset/in_quotes.hpp"
 #include "stages/number_in.hpp"
 
 namespace seam::stages {
@@ -17,14 +15,7 @@ namespace {
 
 template <class Names>
 std::string listed(const Names& names) {
-  constexpr std::size_t most = 12;
-  std::string text;
-  std::size_t shown = 0;
-  for (const auto& name : names) {
-    if (shown == most) return text + ", ...";
-    text += (shown++ == 0 ? "" : ", ") + in_quotes(name);
-  }
-  return text;
+  return first_of(names, 12, in_quotes);
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -69,10 +69,8 @@ struct TableList {
 /// Categories are the cells' numbers if each cell is a whole number, else positions in the sorted
 /// vocabulary of the whole table.
 ///
-/// Throws seam::Error with file and line if: a column is missing, duplicated or ambiguous; a row
-/// has more or fewer cells than the first line; a cell that is read is empty (texts may be) or not
-/// a number; an image, with its box, is listed twice; no row is in the split; there are boxes but
-/// no choice how to use them; or CsvReader throws.
+/// Throws seam::Error with file and line if the table is malformed, an image, with its box, is
+/// listed twice, no row is in the split, or there are boxes but no choice how to use them.
 [[nodiscard]] TableList parse_table(std::string_view text, const std::string& name,
                                     const TableOptions& options);
 

@@ -1,15 +1,11 @@
 #include "stages/dataset/tar.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <set>
-#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/dataset/category_numbers.hpp"
 #include "stages/dataset/command_output.hpp"
 #include "stages/dataset/counted_list.hpp"
-#include "stages/dataset/in_quotes.hpp"
 #include "stages/dataset/tar_samples.hpp"
 #include "stages/picture_paths.hpp"
 
@@ -41,16 +37,15 @@ void add_names(const std::string& text, std::vector<std::string>& names) {
       const std::size_t width =
           padded(first) || padded(last) ? std::max(first.size(), last.size()) : 0;
       for (std::int64_t number = *from; number <= *to; ++number) {
-        std::string digits = std::to_string(number);
-        digits.insert(0, width - std::min(width, digits.size()), '0');
-        add_names(text.substr(0, open) + digits + text.substr(close + 1), names);
+        add_names(text.substr(0, open) + zero_padded(number, width) + text.substr(close + 1),
+                  names);
       }
       return;
     }
   }
   throw Error("parameter 'tar': '" + text +
-                  "' has a brace that is not part of a rising range such as {000..015}; list "
-                  "other names one by one",
+                  "' has a brace that is not part of a rising range such as {000..015}; list other "
+                  "names one by one",
               Fault::configuration);
 }
 
@@ -69,25 +64,24 @@ LabelSource source_in(const std::string& text, const char* parameter, const std:
 
 }  // namespace
 
-void Tar::declare(Declaration& declaration) {
-  declaration.doc(
+void Tar::declare(Declaration& d) {
+  d.doc(
       "Serves the images in tar files, one packet per sample, in the layout of WebDataset: the "
       "members of a sample have one name with different extensions, such as `000.jpg` and "
       "`000.cls`. Only headers and labels are read before the first image is served.");
-  declaration
-      .parameter("tar", tar_,
-                 "the tar files, in this order: \"shards/train-{000..015}.tar\" stands for 16 "
-                 "files, \"pipe:COMMAND\" for the output of a shell command")
+  d.parameter("tar", tar_,
+              "the tar files, in this order: \"shards/train-{000..015}.tar\" stands for 16 files, "
+              "\"pipe:COMMAND\" for the output of a shell command")
       .required();
-  declaration.parameter("item", item_,
-                        "the label that images of one item share: \"cls\" (the text in `000.cls`), "
-                        "\"json:FIELD\" (a field of the object in `000.json`), or \"path\": each "
-                        "image is its own item");
-  declaration.parameter("category", category_,
-                        "the label that is the category: \"cls\" or \"json:FIELD\"; default: all "
-                        "images have category 0");
-  declare_rows(declaration, {.path = "the tar and the member, `train.tar/a.jpg`: a name"});
-  declaration.provides(field::piece);
+  d.parameter(
+      "item", item_,
+      "the label that images of one item share: \"cls\" (the text in `000.cls`), \"json:FIELD\" (a "
+      "field of the object in `000.json`), or \"path\": each image is its own item");
+  d.parameter("category", category_,
+              "the label that is the category: \"cls\" or \"json:FIELD\"; default: all images have "
+              "category 0");
+  declare_rows(d, {.path = "the tar and the member, `train.tar/a.jpg`: a name"});
+  d.provides(field::piece);
 }
 
 std::vector<std::string> Tar::names() const {

@@ -5,14 +5,6 @@
 /// Only headers and labels are read before the run; images are read when they are decoded.
 #pragma once
 
-#include <cstddef>
-#include <map>
-#include <memory>
-#include <seam/stage.hpp>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "stages/dataset/listed_pictures.hpp"
 #include "stages/file_piece.hpp"
 
@@ -22,7 +14,7 @@ class Tar final : public ListedPictures {
  public:
   static constexpr std::string_view name = "dataset.tar";
 
-  void declare(Declaration& declaration) override;
+  void declare(Declaration& d) override;
   void open(Context& context) override;
 
  private:

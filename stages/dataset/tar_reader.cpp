@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <string_view>
 
 #include "stages/counted.hpp"
 #include "stages/dataset/counted_list.hpp"
-#include "stages/dataset/in_quotes.hpp"
 #include "stages/number_in.hpp"
 
 namespace seam::stages {
@@ -201,9 +199,9 @@ std::optional<TarMember> TarReader::next() {
     }
     if (!has_right_sum(view)) {
       fail("the header's checksum is wrong; " +
-           std::string(at_ == 0 ? "this is not a tar, or it is compressed or damaged: decompress "
-                                  "it first"
-                                : "the tar is damaged"));
+           std::string(
+               at_ == 0 ? "this is not a tar, or it is compressed or damaged: decompress it first"
+                        : "the tar is damaged"));
     }
     const char type = header[type_at];
     std::string name = extended.name ? *extended.name : name_in(view);

@@ -7,15 +7,8 @@
 /// Source of the formats: POSIX.1-2017, pax, and the manual of GNU tar 1.34, "Tar Internals".
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <memory>
 #include <optional>
-#include <string>
-#include <utility>
 
 #include "stages/file_piece.hpp"
 
@@ -35,10 +28,9 @@ class TarReader {
 
   /// The next regular file; nullopt at the end. Folders, devices and labels are passed over.
   ///
-  /// Throws seam::Error with the tar's name, and the position of the header, if: the tar is
-  /// truncated, damaged or compressed; a member is a link or sparse, as its content is elsewhere,
-  /// or of an unknown type; a name is absolute or contains `..`; or more than 1 MiB or anything but
-  /// zeros follows the end. Cancelled if `stop` returns true.
+  /// Throws seam::Error with the tar's name, and the position of the header, if the tar is
+  /// truncated, damaged or compressed, or followed by other data, or if a member's content is
+  /// elsewhere or its name leaves the tar. Cancelled if `stop` returns true.
   std::optional<TarMember> next();
 
  private:

@@ -1,18 +1,11 @@
 #include "stages/dataset/tar_samples.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <seam/error.hpp>
-#include <span>
-#include <string_view>
 #include <unordered_set>
-#include <utility>
 
-#include "stages/dataset/in_quotes.hpp"
+#include "stages/counted.hpp"
 #include "stages/dataset/picture_extensions.hpp"
 #include "stages/number_in.hpp"
 
@@ -40,8 +33,9 @@ std::optional<Part> part_of(TarMember member) {
   return Part{std::move(key), std::move(ending), std::move(member)};
 }
 
-void add(std::string& list, std::string_view name) {
-  list += (list.empty() ? "" : ", ") + in_quotes(name);
+template <class Map>
+std::string keys_of(const Map& map) {
+  return first_of(map, map.size(), [](const auto& entry) { return in_quotes(entry.first); });
 }
 
 /// The members of one sample, which have its key.
@@ -66,7 +60,7 @@ class Sample {
       }
       found = member;
     }
-    if (found == nullptr) fail("has no picture, but " + endings());
+    if (found == nullptr) fail("has no picture, but " + keys_of(endings_));
     return *found;
   }
 
@@ -74,7 +68,7 @@ class Sample {
     if (source.ending.empty()) return "";
     const auto found = endings_.find(source.ending);
     if (found == endings_.end()) {
-      fail("has no member " + in_quotes(source.ending) + " with a label, but " + endings());
+      fail("has no member " + in_quotes(source.ending) + " with a label, but " + keys_of(endings_));
     }
     const std::string content = text_of(*found->second);
     return source.ending == "json" ? value_in(content, source.field) : text_in(content);
@@ -84,12 +78,6 @@ class Sample {
   [[noreturn]] void fail(const std::string& what) const {
     const auto& member = *endings_.begin()->second;
     throw Error(member.content.file->name() + ": sample " + in_quotes(key_) + " " + what);
-  }
-
-  [[nodiscard]] std::string endings() const {
-    std::string list;
-    for (const auto& [ending, member] : endings_) add(list, ending);
-    return list;
   }
 
   [[nodiscard]] std::string text_of(const TarMember& member) const {
@@ -113,8 +101,7 @@ class Sample {
     if (!object.is_object()) fail("has a member 'json' that is not a JSON object");
     const auto value = object.find(field);
     if (value == object.end()) {
-      std::string fields;
-      for (const auto& one : object.items()) add(fields, one.key());
+      const std::string fields = keys_of(object.get_ref<const Json::object_t&>());
       fail("has no field " + in_quotes(field) + " in 'json'; its fields are " +
            (fields.empty() ? "none" : fields));
     }

@@ -6,11 +6,6 @@
 /// The key is the name up to the first dot after the last slash.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "stages/dataset/tar_reader.hpp"
 
 namespace seam::stages {
@@ -40,9 +35,8 @@ struct TarSample {
 /// The samples in the order of the tar. Members without an extension, hidden ones, and WebDataset's
 /// `__NAME__` belong to no sample.
 ///
-/// Throws seam::Error naming tar and key if a sample has no picture or several, or two members with
-/// one extension; if it lacks a label, or if the label is empty, longer than a line, or not a text
-/// or whole number; if its members are not consecutive; or if TarReader throws.
+/// Throws seam::Error naming tar and key if a sample does not have one picture and its labels, or
+/// if its members are not consecutive; or if TarReader throws.
 [[nodiscard]] std::vector<TarSample> read_samples(const std::shared_ptr<const OpenFile>& tar,
                                                   const LabelSources& labels,
                                                   std::function<bool()> stop = nullptr);

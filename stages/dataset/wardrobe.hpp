@@ -2,10 +2,6 @@
 /// any other in the In-Shop layout.
 #pragma once
 
-#include <filesystem>
-#include <seam/stage.hpp>
-#include <string_view>
-
 #include "stages/dataset/inshop.hpp"
 #include "stages/dataset/wardrobe/folder.hpp"
 
@@ -15,7 +11,7 @@ class Wardrobe final : public InshopPictures {
  public:
   static constexpr std::string_view name = "dataset.wardrobe";
 
-  void declare(Declaration& declaration) override;
+  void declare(Declaration& d) override;
   void open(Context& context) override;
 
  private:

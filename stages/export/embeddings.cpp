@@ -1,10 +1,7 @@
 #include "stages/export/embeddings.hpp"
 
 #include <bit>
-#include <seam/error.hpp>
-#include <span>
 #include <system_error>
-#include <utility>
 
 #include "stages/export/csv.hpp"
 

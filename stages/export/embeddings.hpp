@@ -3,14 +3,8 @@
 ///     embedding, origins, ... ──► [ export.embeddings ] ──► NAME.npy f32 or f16[rows,E], NAME.csv
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <seam/shard.hpp>
 #include <seam/tensor.hpp>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "stages/export/exported_file.hpp"
 

@@ -1,9 +1,7 @@
 #include "stages/export/exported_file.hpp"
 
 #include <cerrno>
-#include <seam/error.hpp>
 #include <system_error>
-#include <utility>
 
 namespace seam::stages {
 namespace fs = std::filesystem;

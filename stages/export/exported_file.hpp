@@ -4,12 +4,7 @@
 ///                    └──► removed if the flow fails
 #pragma once
 
-#include <cstddef>
-#include <filesystem>
 #include <fstream>
-#include <span>
-#include <string>
-#include <string_view>
 
 #include <seam/context.hpp>
 

@@ -1,7 +1,6 @@
 #include "stages/export/neighbours.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "stages/export/csv.hpp"
 #include "stages/ranking_method.hpp"

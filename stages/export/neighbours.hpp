@@ -5,14 +5,6 @@
 ///                           retrieval.index
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <seam/gallery.hpp>
-#include <string>
-#include <string_view>
-
 #include "stages/export/exported_file.hpp"
 #include "stages/export/same_gallery.hpp"
 

@@ -1,9 +1,5 @@
 #include "stages/export/outcomes.hpp"
 
-#include <array>
-#include <charconv>
-#include <filesystem>
-#include <string_view>
 #include <system_error>
 #include <unordered_set>
 
@@ -12,13 +8,6 @@
 
 namespace seam::stages {
 namespace {
-
-/// The shortest text that is read as the same number.
-std::string exactly(double number) {
-  std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
-  return {text.data(), end};
-}
 
 bool are_told_apart(const std::vector<Outcome>& outcomes) {
   std::unordered_set<std::string_view> names;
@@ -72,7 +61,7 @@ void write_outcomes(const std::vector<std::string>& metrics, const std::vector<O
     }
     cells = {std::to_string(context.epoch()), outcome.observation, outcome.cluster};
     for (const std::optional<double>& value : outcome.values) {
-      cells.push_back(value ? exactly(*value) : std::string());
+      cells.push_back(value ? csv_number(*value) : std::string());
     }
     file.write(csv_line(cells));
   }

@@ -6,12 +6,7 @@
 ///     23,list.txt:17 (img/a.jpg),id_0007,1,1
 #pragma once
 
-#include <cstddef>
-#include <optional>
 #include <seam/context.hpp>
-#include <seam/packet.hpp>
-#include <string>
-#include <vector>
 
 namespace seam::stages {
 

@@ -1,10 +1,8 @@
 #include "stages/image/augment.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
-#include <utility>
 
 #include "stages/image/check_order.hpp"
 #include "stages/image/move_landmarks.hpp"
@@ -150,18 +148,18 @@ void Augment::declare(Declaration& d) {
   d.parameter("stretch", stretch_,
               "scale the values so that the largest is 255, before brightness: a bug of "
               "Keras-Preprocessing up to 1.1.0");
-  d.parameter("saturation_least", saturation_least_,
+  d.parameter("saturation_least", ranges_.saturation_least,
               "minimum of the saturation factor (uniform); 0 is grey")
       .range(0, 100);
-  d.parameter("saturation_most", saturation_most_, "maximum of the saturation factor")
+  d.parameter("saturation_most", ranges_.saturation_most, "maximum of the saturation factor")
       .range(0, 100);
-  d.parameter("hue_degrees", hue_degrees_, "hue rotation, uniform in ± this angle")
+  d.parameter("hue_degrees", ranges_.hue_degrees, "hue rotation, uniform in ± this angle")
       .range(0, 180)
       .unit("degrees");
-  d.parameter("grey_probability", grey_probability_,
+  d.parameter("grey_probability", ranges_.grey_probability,
               "probability of making an image grey, as with a saturation of 0")
       .range(0, 1);
-  d.parameter("centre", centre_,
+  d.parameter("centre", centre_choice_,
               "fixed point of rotation and zoom: the centre, or the pixel to its lower right, as "
               "in Keras-Preprocessing up to 1.1.0",
               {{"preset", CentreChoice::of_preset},
@@ -173,54 +171,36 @@ void Augment::declare(Declaration& d) {
   d.provides(field::image).values({"changed"});
 }
 
-Augment::Settings Augment::settings_of(Preset preset) {
-  Settings settings;  // the defaults of AugmentationRanges are the released code's
-  switch (preset) {
-    case Preset::corrected:
-      break;
-    case Preset::as_published:
-      settings.ranges.shift = 0.1;
-      settings.ranges.shear_degrees = 5.7295779513082320877;  // 0.1 radian
-      break;
-    case Preset::as_released:
-      settings.centre = Centre::keras_1_1_0;
-      settings.contrast = Contrast::stretch;
-      break;
-  }
-  return settings;
-}
-
 void Augment::open(Context& /*context*/) {
-  settings_ = settings_of(preset_);
-  AugmentationRanges& ranges = settings_.ranges;
-  ranges.rotation_degrees = rotation_degrees_.value_or(ranges.rotation_degrees);
-  ranges.shift = shift_.value_or(ranges.shift);
-  ranges.shear_degrees = shear_degrees_.value_or(ranges.shear_degrees);
-  ranges.zoom_least = zoom_least_.value_or(ranges.zoom_least);
-  ranges.zoom_most = zoom_most_.value_or(ranges.zoom_most);
-  ranges.flip_probability = flip_probability_.value_or(ranges.flip_probability);
-  ranges.brightness_least = brightness_least_.value_or(ranges.brightness_least);
-  ranges.brightness_most = brightness_most_.value_or(ranges.brightness_most);
-  ranges.saturation_least = saturation_least_;
-  ranges.saturation_most = saturation_most_;
-  ranges.hue_degrees = hue_degrees_;
-  ranges.grey_probability = grey_probability_;
-  if (stretch_) settings_.contrast = *stretch_ ? Contrast::stretch : Contrast::keep;
-  if (centre_ != CentreChoice::of_preset) {
-    settings_.centre = centre_ == CentreChoice::middle ? Centre::middle : Centre::keras_1_1_0;
-  }
-  check_order(ranges.zoom_least, ranges.zoom_most, "zoom");
-  check_order(ranges.brightness_least, ranges.brightness_most, "brightness");
-  check_order(ranges.saturation_least, ranges.saturation_most, "saturation");
+  const AugmentationRanges usual;  // the released code's
+  const bool published = preset_ == Preset::as_published;
+  const bool released = preset_ == Preset::as_released;
+  constexpr double published_shear = 5.7295779513082320877;  // 0.1 radian
+  ranges_.rotation_degrees = rotation_degrees_.value_or(usual.rotation_degrees);
+  ranges_.shift = shift_.value_or(published ? 0.1 : usual.shift);
+  ranges_.shear_degrees =
+      shear_degrees_.value_or(published ? published_shear : usual.shear_degrees);
+  ranges_.zoom_least = zoom_least_.value_or(usual.zoom_least);
+  ranges_.zoom_most = zoom_most_.value_or(usual.zoom_most);
+  ranges_.flip_probability = flip_probability_.value_or(usual.flip_probability);
+  ranges_.brightness_least = brightness_least_.value_or(usual.brightness_least);
+  ranges_.brightness_most = brightness_most_.value_or(usual.brightness_most);
+  contrast_ = stretch_.value_or(released) ? Contrast::stretch : Contrast::keep;
+  const bool shifted = centre_choice_ == CentreChoice::of_preset
+                           ? released
+                           : centre_choice_ == CentreChoice::keras_1_1_0;
+  centre_ = shifted ? Centre::keras_1_1_0 : Centre::middle;
+  check_order(ranges_.zoom_least, ranges_.zoom_most, "zoom");
+  check_order(ranges_.brightness_least, ranges_.brightness_most, "brightness");
+  check_order(ranges_.saturation_least, ranges_.saturation_most, "saturation");
 }
 
 void Augment::process(Packet& packet, Context& context) const {
   Random random = context.random(packet);
-  const Augmentation drawn = draw_augmentation(settings_.ranges, random);
+  const Augmentation drawn = draw_augmentation(ranges_, random);
   const Image before = packet.get(field::image);
-  Image after = augment_image(before, drawn, settings_.centre, settings_.contrast);
-  move_landmarks(packet, before, after,
-                 source_map(drawn, before.height(), before.width(), settings_.centre),
+  Image after = augment_image(before, drawn, centre_, contrast_);
+  move_landmarks(packet, before, after, source_map(drawn, before.height(), before.width(), centre_),
                  drawn.flip ? Mirroring::mirrored : Mirroring::none);
   packet.set(field::image, std::move(after));
 }

@@ -11,13 +11,6 @@
 /// code of SCCapsNet and RCCapsNet trains with.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <optional>
-#include <string_view>
-
-#include <seam/image.hpp>
-#include <seam/random.hpp>
 #include <seam/stage.hpp>
 
 #include "stages/image/warp.hpp"
@@ -88,8 +81,6 @@ std::array<double, 9> colour_matrix(double saturation, double hue_degrees);
 Image augment_image(const Image& image, const Augmentation& augmentation,
                     Centre centre = Centre::middle, Contrast contrast = Contrast::keep);
 
-/// Draws one Augmentation per packet from (run seed, stage, epoch, sequence
-/// number), so the number of threads changes nothing.
 class Augment final : public ParallelTransform {
  public:
   static constexpr std::string_view name = "image.augment";
@@ -101,12 +92,6 @@ class Augment final : public ParallelTransform {
  private:
   enum class Preset : std::uint8_t { corrected, as_published, as_released };
   enum class CentreChoice : std::uint8_t { of_preset, middle, keras_1_1_0 };
-  struct Settings {
-    AugmentationRanges ranges;
-    Centre centre = Centre::middle;
-    Contrast contrast = Contrast::keep;
-  };
-  static Settings settings_of(Preset preset);
 
   Preset preset_ = Preset::corrected;
   std::optional<double> rotation_degrees_;
@@ -118,12 +103,11 @@ class Augment final : public ParallelTransform {
   std::optional<double> brightness_least_;
   std::optional<double> brightness_most_;
   std::optional<bool> stretch_;
-  double saturation_least_ = 1;
-  double saturation_most_ = 1;
-  double hue_degrees_ = 0;
-  double grey_probability_ = 0;
-  CentreChoice centre_ = CentreChoice::of_preset;
-  Settings settings_;  // the preset and what overrides it, from open() on
+  CentreChoice centre_choice_ = CentreChoice::of_preset;
+  // From open() on: the preset and what overrides it. No preset sets the colours.
+  AugmentationRanges ranges_;
+  Centre centre_ = Centre::middle;
+  Contrast contrast_ = Contrast::keep;
 };
 
 }  // namespace seam::stages

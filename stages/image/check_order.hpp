@@ -1,8 +1,6 @@
 /// Parameters that come in pairs, NAME_least and NAME_most.
 #pragma once
 
-#include <string>
-
 #include <seam/error.hpp>
 
 #include "stages/counted.hpp"

@@ -1,16 +1,10 @@
 #include "stages/image/crop.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <sstream>
 #include <stdexcept>
-#include <string>
-#include <utility>
 
 #include <seam/box.hpp>
-#include <seam/error.hpp>
 
 #include "stages/image/check_order.hpp"
 #include "stages/image/move_landmarks.hpp"

@@ -10,15 +10,6 @@
 ///     box_region            ┘
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <optional>
-#include <string_view>
-
-#include <seam/image.hpp>
-#include <seam/random.hpp>
-#include <seam/stage.hpp>
-
 #include "stages/image/random_sides.hpp"
 #include "stages/image/resize.hpp"
 
@@ -63,8 +54,6 @@ Region box_region(const Image& image, const std::array<float, 4>& box);
 /// image.
 Image crop_image(const Image& image, const Region& region);
 
-/// Cuts out the box, if set, and height x width of the result. Random places come
-/// from (run seed, stage, epoch, sequence number), so the number of threads changes nothing.
 class Crop final : public ParallelTransform {
  public:
   static constexpr std::string_view name = "image.crop";

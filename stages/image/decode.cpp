@@ -1,17 +1,11 @@
 #include "stages/image/decode.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <optional>
-#include <span>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "stages/counted.hpp"
 #include "stages/file_piece.hpp"
 #include "stages/image/decode_image.hpp"
-#include "stages/image/read_file.hpp"
 
 namespace seam::stages {
 namespace {
@@ -108,8 +102,7 @@ Image Decode::decoded(const Packet& packet) const {
   const std::filesystem::path& path = packet.get(field::path);
   const std::vector<std::uint8_t> bytes =
       packet.has(field::piece) ? packet.get(field::piece).read() : read_file(path);
-  Image image =
-      decode_image(bytes, path.string(), {.max_pixels = static_cast<std::uint64_t>(max_pixels_)});
+  Image image = decode_image(bytes, path.string(), static_cast<std::uint64_t>(max_pixels_));
   if (colour_ == Colour::grey) take_colour_away(image);
   return image;
 }

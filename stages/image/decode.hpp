@@ -11,16 +11,9 @@
 /// would remove images that are needed soon.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <memory>
 #include <mutex>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_map>
 
-#include <seam/image.hpp>
 #include <seam/stage.hpp>
 
 namespace seam::stages {
@@ -65,9 +58,6 @@ class PictureCache {
   bool full_ = false;
 };
 
-/// Reads the file that `path` names, or the `piece` of a file, and decodes it (decode_image.hpp). A
-/// file that is missing, truncated, damaged, of an unknown format or too large is an error of its
-/// packet. With `cache`, an unchanged file is decoded once per run.
 class Decode final : public ParallelTransform {
  public:
   static constexpr std::string_view name = "image.decode";

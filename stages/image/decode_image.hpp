@@ -1,4 +1,5 @@
-/// Decodes images to pixels, or throws an error that describes what is wrong with the file.
+/// Reads and decodes images to pixels, or throws an error that describes what is wrong with the
+/// file.
 ///
 ///     bytes ──► content decides ──► size from the header ──► pixels ──► orientation ──► RGB
 ///               the format          against the limit        complete    of the camera
@@ -8,18 +9,16 @@
 /// and report success, and a model then silently trains on them.
 #pragma once
 
-#include <cstdint>
-#include <span>
+#include <filesystem>
 #include <string_view>
+#include <vector>
 
 #include <seam/image.hpp>
 
 namespace seam::stages {
 
-struct DecodeLimits {
-  /// Images with more pixels are rejected by their header, before memory is allocated.
-  std::uint64_t max_pixels = 64'000'000;
-};
+/// The bytes of a file. Throws seam::Error naming the path and the system's reason.
+std::vector<std::uint8_t> read_file(const std::filesystem::path& path);
 
 /// Decodes to 8-bit RGB, height x width x 3. The content determines the format; the name is only
 /// used in messages. Supported: JPEG, PNG, TIFF, WebP, BMP, GIF (its first image), PBM, PGM, PPM,
@@ -31,9 +30,9 @@ struct DecodeLimits {
 /// are ignored.
 ///
 /// Throws seam::Error (Fault::data) naming the file if it is empty, not an image, truncated,
-/// damaged, of an unsupported kind, or larger than the limit.
+/// damaged, of an unsupported kind, or, by its header, larger than `max_pixels`.
 Image decode_image(std::span<const std::uint8_t> bytes, std::string_view name,
-                   const DecodeLimits& limits = {});
+                   std::uint64_t max_pixels = 64'000'000);
 
 /// The image rotated and mirrored to be upright. `orientation` is the Exif tag's value; anything
 /// outside 2 to 8 returns the same handle.

@@ -1,10 +1,7 @@
 #include "stages/image/erase.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <stdexcept>
-#include <string>
 
 #include "stages/counted.hpp"
 #include "stages/image/check_order.hpp"

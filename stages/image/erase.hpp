@@ -9,16 +9,6 @@
 /// algorithm 1, with the draws of torchvision's RandomErasing.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string_view>
-#include <vector>
-
-#include <seam/image.hpp>
-#include <seam/random.hpp>
-#include <seam/stage.hpp>
-
 #include "stages/image/crop.hpp"
 #include "stages/image/random_sides.hpp"
 
@@ -37,9 +27,6 @@ Image erase_region(const Image& image, const Region& region, std::span<const std
 /// The same with every channel of every pixel uniform in 0 ... 255.
 Image erase_with_noise(const Image& image, const Region& region, Random& random);
 
-/// Draws whether to erase, the rectangle and its content from (run seed, stage,
-/// epoch, sequence number), so the number of threads changes nothing. A landmark that is painted
-/// over becomes occluded.
 class Erase final : public ParallelTransform {
  public:
   static constexpr std::string_view name = "image.erase";

@@ -1,9 +1,5 @@
 #include "stages/image/move_landmarks.hpp"
 
-#include <string>
-
-#include <seam/error.hpp>
-
 #include "stages/counted.hpp"
 
 namespace seam::stages {

@@ -1,8 +1,6 @@
 /// Moves landmarks together with their pixels.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <optional>
 
 #include <seam/packet.hpp>

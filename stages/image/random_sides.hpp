@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstdint>
 
 #include <seam/image.hpp>
 #include <seam/random.hpp>
@@ -36,9 +35,6 @@ struct RandomSides {
   friend bool operator==(const RandomSides&, const RandomSides&) = default;
 };
 
-/// Draws the fraction of the area, then the aspect. Sides are rounded like Python's round().
-RandomSides draw_sides(const Image& image, const SideRanges& ranges, Random& random);
-
 /// Rounds like Python's round(): to the nearest whole number, halves to even, in any rounding mode.
 /// The number must be finite and fit.
 [[nodiscard]] inline std::int64_t nearest_whole(double number) {
@@ -47,6 +43,16 @@ RandomSides draw_sides(const Image& image, const SideRanges& ranges, Random& ran
   const double beyond = number - below;
   if (beyond == 0.5) return whole + (whole % 2 == 0 ? 0 : 1);
   return beyond < 0.5 ? whole : whole + 1;
+}
+
+/// Draws the fraction of the area, then the aspect. Sides are rounded like Python's round().
+inline RandomSides draw_sides(const Image& image, const SideRanges& ranges, Random& random) {
+  const double area = static_cast<double>(image.height()) * image.width() *
+                      random.uniform(ranges.area_least, ranges.area_most);
+  const double aspect =
+      std::exp(random.uniform(std::log(ranges.aspect_least), std::log(ranges.aspect_most)));
+  return {.numerator = nearest_whole(std::sqrt(area * aspect)),
+          .denominator = nearest_whole(std::sqrt(area / aspect))};
 }
 
 }  // namespace seam::stages

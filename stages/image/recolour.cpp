@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <span>
 #include <stdexcept>
 
 #include "stages/cpu/each_set.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <opencv2/imgproc.hpp>
 #include <stdexcept>
 #include <vector>

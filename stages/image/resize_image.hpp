@@ -1,8 +1,6 @@
 /// Resizing to a fixed size.
 #pragma once
 
-#include <cstdint>
-
 #include <seam/image.hpp>
 
 namespace seam::stages {

@@ -12,19 +12,14 @@
 #include "stages/listed_files.hpp"
 #include "stages/picture_paths.hpp"
 #include "stages/published/published_rows.hpp"
+#include "stages/table_cell.hpp"
 
 namespace seam::stages {
 namespace {
 
 std::string class_text(std::int64_t number, const std::vector<std::string>& names) {
   const auto at = static_cast<std::size_t>(number);
-  if (at >= names.size() || names[at].empty()) return std::to_string(number);
-  std::string text;
-  for (const char c : names[at]) {
-    if (c == '|') text += '\\';
-    text += c == '\n' || c == '\r' ? ' ' : c;
-  }
-  return text;
+  return at >= names.size() || names[at].empty() ? std::to_string(number) : table_cell(names[at]);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "stages/model/declare_routing.hpp"
+#include "stages/model/class_capsules.hpp"
 #include "stages/nn/initialisation.hpp"
 
 namespace seam::stages {
@@ -26,21 +26,9 @@ void Capsnet::declare(Declaration& d) {
       "The capsule network of Sabour et al. (2017): a convolution, primary capsules, and dynamic "
       "routing to one capsule per class, whose length shows how much of the class is in the image. "
       "Each primary capsule has its own weights, so all images must have the same size.");
-  d.parameter("classes", options_.classes,
-              "class capsules: one per category. If the file omits it, a run that trains takes the "
-              "number of categories that the training data names")
-      .range(1, 100000);
+  declare_class_number(d, options_);
   d.offers<CategoryOutputs>(*this);
-  d.parameter("channels", options_.channels, "number of input channels: 1 (luminance) or 3")
-      .range(1, 3);
-  d.parameter("image_height", options_.images.height,
-              "height of the input images; no other size is accepted")
-      .range(1, 4096);
-  d.parameter("image_width", options_.images.width, "width of the input images").range(1, 4096);
-  d.parameter("width", options_.width, "channels of the first convolution").range(1, 4096);
-  d.parameter("kernel", options_.convolutions.kernel, "side of the first convolution").range(1, 64);
-  d.parameter("first_stride", options_.first_stride, "stride of the first convolution")
-      .range(1, 16);
+  declare_first_convolution(d, options_);
   d.parameter("primary_capsules", primary_capsules_,
               "primary capsules at each position of the second convolution")
       .range(1, 4096);
@@ -53,19 +41,11 @@ void Capsnet::declare(Declaration& d) {
       .range(1, 16);
   d.parameter("class_capsule_size", options_.class_capsule_size, "size of a class capsule")
       .range(1, 1024);
-  declare_own_routing(d, options_.routing, options_.weight_deviation,
-                      "Glorot's uniform distribution, or 1 with compat = \"routes_softmax\"");
+  declare_own_routing(d, options_.routing, options_.weight_deviation);
   d.needs(field::images)
       .contract("f32[N,3," + std::to_string(options_.images.height) + "," +
                 std::to_string(options_.images.width) + "]");
-  const std::string classes = std::to_string(options_.classes);
-  d.provides(field::capsules)
-      .contract("f32[N," + classes + "," + std::to_string(options_.class_capsule_size) + "]");
-  d.provides(field::class_lengths).contract("f32[N," + classes + "]");
-  d.provides(field::predicted_category);
-  d.provides(field::embedding)
-      .contract("f32[N," + std::to_string(options_.classes * options_.class_capsule_size) + "]")
-      .doc("the concatenated capsules");
+  provide_class_capsules(d, options_, "the concatenated capsules");
   declare_classifier(d);
 }
 
@@ -81,11 +61,7 @@ nn::CapsuleNetwork Capsnet::make() const {
 }
 
 void Capsnet::forward(nn::CapsuleNetwork& net, Packet& packet, Context& /*context*/) {
-  const nn::ClassCapsules result = net->forward(packet.get(field::images), nn::DropoutKey{});
-  packet.set(field::embedding, nn::mask_capsules(result.capsules));
-  packet.set(field::capsules, result.capsules);
-  packet.set(field::class_lengths, result.lengths);
-  packet.set(field::predicted_category, result.predicted);
+  set_class_capsules(packet, net->forward(packet.get(field::images), nn::DropoutKey{}));
 }
 
 }  // namespace seam::stages

@@ -10,11 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "stages/model/drawn_capsule.hpp"
 #include "stages/nn/feature_extractor.hpp"
 #include "stages/nn/fixed_parts.hpp"
-#include "stages/nn/initialisation.hpp"
-#include "stages/reconstruction.hpp"
 
 namespace seam::nn {
 namespace {
@@ -101,13 +98,7 @@ CapsuleDecoderImpl::CapsuleDecoderImpl(CapsuleDecoderOptions options, std::uint6
 }
 
 Tensor CapsuleDecoderImpl::forward(const Tensor& capsules, const Tensor& categories) {
-  if (capsules.dim() != 3 || capsules.size(1) != options_.classes ||
-      capsules.size(2) != options_.capsule_size) {
-    throw Error("the decoder needs " + std::to_string(options_.classes) + " capsules of " +
-                    std::to_string(options_.capsule_size) + " elements per image",
-                Fault::internal);
-  }
-  Tensor x = dense_(mask_capsules(capsules, categories)).relu_();
+  Tensor x = dense_(kept_capsule(capsules, categories, options_)).relu_();
   x = x.view({x.size(0), height_, width_, options_.dense_channels}).permute({0, 3, 1, 2});
   for (std::size_t at = 0; at < convolutions_.size(); ++at) {
     const std::int64_t height = x.size(2) * options_.strides[at];
@@ -149,10 +140,7 @@ void CapsuleDecoder::declare(Declaration& d) {
            {{"kernels_9", nn::CapsuleDecoderOptions{}},
             {"kernels_4", kernels_4},
             {"retrieval", retrieval}});
-  d.parameter("classes", options_.classes, "class capsules").range(1, 100000).from_field();
-  d.parameter("capsule_size", options_.capsule_size, "size of a class capsule")
-      .range(1, 1024)
-      .from_field();
+  declare_capsules(d);
   d.parameter("image_height", options_.images.height,
               "height of the images, a multiple of the strides' product")
       .range(1, 65536);
@@ -170,20 +158,7 @@ void CapsuleDecoder::declare(Declaration& d) {
               "strides of all transposed convolutions, by which each multiplies height and width")
       .range(1, 16);
   d.parameter("slope", options_.slope, "slope of LeakyReLU below zero").range(0, 1);
-  declare_drawn_capsule(d, options_.classes, options_.capsule_size);
-  d.provides(field::reconstruction)
-      .contract("f32[N,3," + std::to_string(options_.images.height) + "," +
-                std::to_string(options_.images.width) + "]");
-  declare_module(d);
-}
-
-nn::CapsuleDecoder CapsuleDecoder::make() const {
-  return nn::CapsuleDecoder(options_, nn::generator_seed());
-}
-
-void CapsuleDecoder::forward(nn::CapsuleDecoder& net, Packet& packet, Context& context) {
-  packet.set(field::reconstruction,
-             net->forward(packet.get(field::capsules), drawn_capsule(packet, context)));
+  declare_decoder(d);
 }
 
 }  // namespace seam::stages

@@ -13,13 +13,11 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
-#include <seam/module.hpp>
-
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
-#include "stages/nn/capsule_network.hpp"
+#include "stages/model/base/decoder_stage.hpp"
 
 namespace seam::nn {
 
@@ -59,17 +57,11 @@ TORCH_MODULE(CapsuleDecoder);
 
 namespace seam::stages {
 
-class CapsuleDecoder final : public ModuleStage<nn::CapsuleDecoder> {
+class CapsuleDecoder final : public DecoderStage<nn::CapsuleDecoder, nn::CapsuleDecoderOptions> {
  public:
   static constexpr std::string_view name = "model.capsule_decoder";
 
   void declare(Declaration& d) override;
-
- private:
-  [[nodiscard]] nn::CapsuleDecoder make() const override;
-  void forward(nn::CapsuleDecoder& net, Packet& packet, Context& context) override;
-
-  nn::CapsuleDecoderOptions options_;
 };
 
 }  // namespace seam::stages

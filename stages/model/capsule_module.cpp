@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "stages/model/declare_routing.hpp"
+#include "stages/model/class_capsules.hpp"
 #include "stages/nn/capsule_network.hpp"
 #include "stages/nn/initialisation.hpp"
 

@@ -7,7 +7,7 @@
 #include <seam/error.hpp>
 
 #include "stages/counted.hpp"
-#include "stages/model/declare_routing.hpp"
+#include "stages/model/class_capsules.hpp"
 #include "stages/nn/initialisation.hpp"
 
 namespace seam::stages {
@@ -44,15 +44,9 @@ void CapsuleStage::declare_network(Declaration& d) {
   d.accepts(field::categories).doc("in training, for train_mask");
   d.accepts(field::groups).doc("in training, for train_mask");
   d.accepts(field::roles).doc("in training, for train_mask and towers");
-  const std::string classes = std::to_string(options_.classes);
-  d.provides(field::capsules)
-      .contract("f32[N," + classes + "," + std::to_string(options_.class_capsule_size) + "]");
-  d.provides(field::class_lengths).contract("f32[N," + classes + "]");
-  d.provides(field::predicted_category);
-  d.provides(field::embedding)
-      .contract("f32[N," + std::to_string(options_.classes * options_.class_capsule_size) + "]")
-      .doc(
-          "the concatenated capsules; masked by train_mask in training, all of them in evaluation");
+  provide_class_capsules(
+      d, options_,
+      "the concatenated capsules; masked by train_mask in training, all of them in evaluation");
   declare_classifier(d);
 }
 
@@ -84,10 +78,7 @@ void CapsuleStage::require_capsule_for_each_category() const {
 }
 
 void CapsuleStage::declare_sizes(Declaration& d) {
-  d.parameter("classes", options_.classes,
-              "class capsules: one per category. If the file omits it, a run that trains takes the "
-              "number of categories that the training data names")
-      .range(1, 100000);
+  declare_class_number(d, options_);
   d.offers<CategoryOutputs>(*this);
   d.parameter("width", options_.width, "channels of the first convolution").range(1, 4096);
   d.parameter("primary_channels", options_.primary_channels,
@@ -171,11 +162,7 @@ void CapsuleStage::forward(nn::CapsuleNetwork& net, Packet& packet, Context& con
   const bool training = context.training();
   const nn::ClassCapsules result =
       training ? train(net, packet, context) : net->forward(packet.get(field::images));
-  const Tensor mask = training ? training_mask(packet) : Tensor();
-  packet.set(field::embedding, nn::mask_capsules(result.capsules, mask));
-  packet.set(field::capsules, result.capsules);
-  packet.set(field::class_lengths, result.lengths);
-  packet.set(field::predicted_category, result.predicted);
+  set_class_capsules(packet, result, training ? training_mask(packet) : Tensor());
 }
 
 std::vector<std::int64_t> anchor_categories(const std::vector<std::int64_t>& categories,

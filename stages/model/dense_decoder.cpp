@@ -7,10 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "stages/model/drawn_capsule.hpp"
 #include "stages/nn/fixed_parts.hpp"
-#include "stages/nn/initialisation.hpp"
-#include "stages/reconstruction.hpp"
 
 namespace seam::nn {
 
@@ -37,13 +34,7 @@ DenseDecoderImpl::DenseDecoderImpl(DenseDecoderOptions options, std::uint64_t se
 }
 
 Tensor DenseDecoderImpl::forward(const Tensor& capsules, const Tensor& categories) {
-  if (capsules.dim() != 3 || capsules.size(1) != options_.classes ||
-      capsules.size(2) != options_.capsule_size) {
-    throw Error("the decoder needs " + std::to_string(options_.classes) + " capsules of " +
-                    std::to_string(options_.capsule_size) + " elements per image",
-                Fault::internal);
-  }
-  Tensor x = mask_capsules(capsules, categories);
+  Tensor x = kept_capsule(capsules, categories, options_);
   for (std::size_t at = 0; at + 1 < layers_.size(); ++at) x = layers_[at]->forward(x).relu_();
   x = layers_.back()->forward(x).to(layers_.back()->weight.scalar_type());
   // In parts: at the end of a thread's share, the exponential function is computed differently.
@@ -61,10 +52,7 @@ void DenseDecoder::declare(Declaration& d) {
       "The decoder of the first capsule network (Sabour et al. 2017): draws an image from one "
       "class capsule by dense layers. In training this is the capsule of the image's category, in "
       "evaluation the longest one.");
-  d.parameter("classes", options_.classes, "class capsules").range(1, 100000).from_field();
-  d.parameter("capsule_size", options_.capsule_size, "size of a class capsule")
-      .range(1, 1024)
-      .from_field();
+  declare_capsules(d);
   d.parameter("hidden", options_.hidden, "units of the layers before the last one, which have ReLU")
       .range(1, 65536);
   d.parameter("channels", options_.channels,
@@ -72,20 +60,7 @@ void DenseDecoder::declare(Declaration& d) {
       .range(1, 3);
   d.parameter("image_height", options_.images.height, "height of the images").range(1, 4096);
   d.parameter("image_width", options_.images.width, "width of the images").range(1, 4096);
-  declare_drawn_capsule(d, options_.classes, options_.capsule_size);
-  d.provides(field::reconstruction)
-      .contract("f32[N,3," + std::to_string(options_.images.height) + "," +
-                std::to_string(options_.images.width) + "]");
-  declare_module(d);
-}
-
-nn::DenseDecoder DenseDecoder::make() const {
-  return nn::DenseDecoder(options_, nn::generator_seed());
-}
-
-void DenseDecoder::forward(nn::DenseDecoder& net, Packet& packet, Context& context) {
-  packet.set(field::reconstruction,
-             net->forward(packet.get(field::capsules), drawn_capsule(packet, context)));
+  declare_decoder(d);
 }
 
 }  // namespace seam::stages

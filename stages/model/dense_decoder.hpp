@@ -9,13 +9,11 @@
 
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
-#include <seam/module.hpp>
-
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
-#include "stages/nn/capsule_network.hpp"
+#include "stages/model/base/decoder_stage.hpp"
 
 namespace seam::nn {
 
@@ -48,17 +46,11 @@ TORCH_MODULE(DenseDecoder);
 
 namespace seam::stages {
 
-class DenseDecoder final : public ModuleStage<nn::DenseDecoder> {
+class DenseDecoder final : public DecoderStage<nn::DenseDecoder, nn::DenseDecoderOptions> {
  public:
   static constexpr std::string_view name = "model.dense_decoder";
 
   void declare(Declaration& d) override;
-
- private:
-  [[nodiscard]] nn::DenseDecoder make() const override;
-  void forward(nn::DenseDecoder& net, Packet& packet, Context& context) override;
-
-  nn::DenseDecoderOptions options_;
 };
 
 }  // namespace seam::stages

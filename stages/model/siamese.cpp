@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "stages/model/declare_routing.hpp"
+#include "stages/model/class_capsules.hpp"
 #include "stages/nn/initialisation.hpp"
 
 namespace seam::nn {
@@ -59,7 +59,10 @@ SiameseResult SiameseCapsulesImpl::forward(const Tensor& images, const DropoutKe
 namespace seam::stages {
 
 void SiameseStage::declare_network(Declaration& d) {
-  declare_images(d);
+  declare_first_convolution(d, options_);
+  d.parameter("dropout", options_.dropout,
+              "probability that a whole channel of a convolution is zeroed in training")
+      .range(0, 0.99);
   declare_capsules(d);
   d.parameter("dimensions", dimensions_, "length of the embedding").range(1, 65536);
   d.parameter("unit_length", unit_length_, "whether to scale the embedding to length 1");
@@ -72,22 +75,6 @@ void SiameseStage::declare_network(Declaration& d) {
                 std::to_string(options_.class_capsule_size) + "]")
       .doc("the face capsules");
   declare_module(d);
-}
-
-void SiameseStage::declare_images(Declaration& d) {
-  d.parameter("channels", options_.channels, "number of input channels: 1 (luminance) or 3")
-      .range(1, 3);
-  d.parameter("image_height", options_.images.height,
-              "height of the input images; no other size is accepted")
-      .range(1, 4096);
-  d.parameter("image_width", options_.images.width, "width of the input images").range(1, 4096);
-  d.parameter("width", options_.width, "channels of the first convolution").range(1, 4096);
-  d.parameter("kernel", options_.convolutions.kernel, "side of the first convolution").range(1, 64);
-  d.parameter("first_stride", options_.first_stride, "stride of the first convolution")
-      .range(1, 16);
-  d.parameter("dropout", options_.dropout,
-              "probability that a whole channel of a convolution is zeroed in training")
-      .range(0, 0.99);
 }
 
 void SiameseStage::declare_capsules(Declaration& d) {
@@ -106,8 +93,7 @@ void SiameseStage::declare_capsules(Declaration& d) {
       .range(1, 4096);
   d.parameter("face_capsule_size", options_.class_capsule_size, "size of a face capsule")
       .range(1, 1024);
-  declare_own_routing(d, options_.routing, options_.weight_deviation,
-                      "Glorot's uniform distribution, or 1 with compat = \"routes_softmax\"");
+  declare_own_routing(d, options_.routing, options_.weight_deviation);
 }
 
 nn::SiameseCapsules SiameseStage::make() const {

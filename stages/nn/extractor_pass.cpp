@@ -10,7 +10,6 @@
 
 #include <seam/error.hpp>
 
-#include "stages/nn/extractor_gradient.hpp"
 #include "stages/nn/extractor_steps.hpp"
 
 namespace seam::nn {
@@ -24,13 +23,6 @@ using torch::autograd::variable_list;
 /// a time, so that memory does not grow with the batch.
 constexpr std::int64_t pixels_of_an_evaluation = std::int64_t{8} * 256 * 256;
 constexpr std::int64_t most_of_an_evaluation = 64;
-
-Tensor padded_bias(const Tensor& bias, std::int64_t panel) {
-  const std::int64_t padded = (bias.size(0) + panel - 1) / panel * panel;
-  Tensor result = torch::zeros({padded}, bias.options());
-  result.narrow(0, 0, bias.size(0)).copy_(bias);
-  return result;
-}
 
 bool pixels_together(const Tensor& images) {
   return images.is_contiguous(torch::MemoryFormat::ChannelsLast);
@@ -61,7 +53,8 @@ std::vector<double> convolve(const PassLayer& layer, const Tensor& images, const
   in_parallel(kernels.panels(shape), [&](kernels::Range panels) {
     kernels.pack(shape, panels, data<T>(layer.weight), data<T>(packed));
   });
-  const Tensor bias = padded_bias(layer.bias.detach(), kernels.panel);
+  const std::int64_t beyond = kernels.panels(shape) * kernels.panel - channels;
+  const Tensor bias = torch::constant_pad_nd(layer.bias.detach(), {0, beyond});
   const Tensor scratch =
       torch::empty({at::get_num_threads(), together * buffer_size}, images.options());
   std::vector<double> partial(want_sums ? static_cast<std::size_t>(tasks * 2 * channels) : 0, 0.0);

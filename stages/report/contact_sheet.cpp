@@ -4,14 +4,11 @@
 #include <cmath>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
-#include <optional>
-#include <seam/error.hpp>
 #include <seam/opencv.hpp>
 #include <system_error>
 
 #include "stages/dataset/tar_reader.hpp"
 #include "stages/image/decode_image.hpp"
-#include "stages/image/read_file.hpp"
 #include "stages/image/resize_image.hpp"
 
 namespace seam::stages {
@@ -24,17 +21,9 @@ constexpr int line_height = 13;
 constexpr double font_scale = 0.8;
 
 cv::Scalar colour_of(Role role) {  // Okabe and Ito's palette, suitable for the colour-blind
-  switch (role) {
-    case Role::anchor:
-      return {0, 114, 178};
-    case Role::positive:
-      return {0, 158, 115};
-    case Role::negative:
-      return {213, 94, 0};
-    case Role::single:
-      break;
-  }
-  return {200, 200, 200};
+  static const std::array<cv::Scalar, 4> colours{
+      {{200, 200, 200}, {0, 114, 178}, {0, 158, 115}, {213, 94, 0}}};
+  return colours.at(static_cast<std::size_t>(role));
 }
 
 /// Restricts a text to ASCII, as needed by OpenCV's fonts, and cuts it to `width`.
@@ -65,17 +54,8 @@ Image scaled(const Image& image, int size) {
 }  // namespace
 
 std::string role_name(Role role) {
-  switch (role) {
-    case Role::anchor:
-      return "anchor";
-    case Role::positive:
-      return "positive";
-    case Role::negative:
-      return "negative";
-    case Role::single:
-      break;
-  }
-  return "";
+  constexpr std::array names{"", "anchor", "positive", "negative"};
+  return names.at(static_cast<std::size_t>(role));
 }
 
 std::size_t sheet_columns(std::span<const std::int64_t> groups, std::size_t most) {

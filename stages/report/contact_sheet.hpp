@@ -7,16 +7,7 @@
 ///     └────┴────┴────┘
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
 #include <seam/field.hpp>
-#include <seam/image.hpp>
-#include <seam/origin.hpp>
-#include <span>
-#include <string>
-#include <vector>
 
 namespace seam::stages {
 

@@ -1,19 +1,10 @@
 #include "stages/report/drawn_set.hpp"
 
-#include <cstdio>
-
+#include "stages/counted.hpp"
 #include "stages/export/exported_file.hpp"
 
 namespace seam::stages {
 namespace {
-
-std::string epoch_name(std::int64_t epoch) {
-  std::string text(32, '\0');
-  const int length =
-      std::snprintf(text.data(), text.size(), "epoch-%04lld", static_cast<long long>(epoch));
-  text.resize(static_cast<std::size_t>(length));
-  return text;
-}
 
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
   ExportedFile file(path);
@@ -26,7 +17,7 @@ void write_file(const std::filesystem::path& path, std::span<const std::byte> by
 
 DrawnSet::DrawnSet(const std::filesystem::path& folder, const Context& context)
     : folder_(export_path(folder, "", context)),
-      epoch_(epoch_name(context.epoch())),
+      epoch_("epoch-" + zero_padded(context.epoch(), 4)),
       flow_(context.flow()),
       number_(context.epoch()) {}
 

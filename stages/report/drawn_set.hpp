@@ -4,12 +4,8 @@
 ///                   /epoch-0012/1.jpg     written before it
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <seam/context.hpp>
-#include <span>
-#include <string>
 
 namespace seam::stages {
 

@@ -36,11 +36,6 @@ Image coloured(const Image& image) {
 
 enum class Found : std::uint8_t { nothing, near, identical };
 
-bool nearer(const DuplicatePair& a, const DuplicatePair& b) {
-  return std::tie(a.likeness, a.difference, a.flow, a.row, a.other) <
-         std::tie(b.likeness, b.difference, b.flow, b.row, b.other);
-}
-
 /// The nearest `most` of any number of pairs, in memory for twice that number.
 class NearestPairs {
  public:
@@ -49,21 +44,18 @@ class NearestPairs {
   void add(const DuplicatePair& pair) {
     if (most_ == 0) return;
     pairs_.push_back(pair);
-    if (pairs_.size() >= 2 * most_) reduce();
+    if (pairs_.size() < 2 * most_) return;
+    std::ranges::nth_element(pairs_, pairs_.begin() + static_cast<std::ptrdiff_t>(most_));
+    pairs_.resize(most_);
   }
 
   [[nodiscard]] std::vector<DuplicatePair> sorted() {
-    std::ranges::sort(pairs_, nearer);
+    std::ranges::sort(pairs_);
     if (pairs_.size() > most_) pairs_.resize(most_);
     return std::move(pairs_);
   }
 
  private:
-  void reduce() {
-    std::ranges::nth_element(pairs_, pairs_.begin() + static_cast<std::ptrdiff_t>(most_), nearer);
-    pairs_.resize(most_);
-  }
-
   std::size_t most_;
   std::vector<DuplicatePair> pairs_;
 };
@@ -74,8 +66,8 @@ Likeness likeness_of(const HashedPicture& a, const HashedPicture& b) {
 }
 
 void count(const std::vector<Found>& found, DuplicateCount& counted) {
-  counted.identical = static_cast<std::size_t>(std::ranges::count(found, Found::identical));
-  counted.near = static_cast<std::size_t>(std::ranges::count(found, Found::near));
+  counted.identical = std::ranges::count(found, Found::identical);
+  counted.near = std::ranges::count(found, Found::near);
 }
 
 /// The data that rules out most pairs, packed for the loop over all of them.
@@ -156,7 +148,7 @@ Duplicates find_duplicates(const HashedFlow& flow, const std::vector<const Hashe
     const bool itself = &other == &flow;
     const std::vector<Sketch> theirs = itself ? own : sketches(other);
     DuplicateCount counted;
-    counted.compared_with = theirs.size();
+    counted.compared_with = std::ssize(theirs);
     std::vector<Found> found(own.size(), Found::nothing);
     for (std::size_t row = 0; row < own.size(); ++row) {
       if (stop()) throw Error("stopped while images were compared", Fault::cancelled);

@@ -6,12 +6,10 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
+#include <compare>
 #include <functional>
 #include <seam/image.hpp>
 #include <seam/origin.hpp>
-#include <string>
 #include <vector>
 
 namespace seam::stages {
@@ -58,33 +56,31 @@ struct HashedPicture {
   Origin origin;
   std::string file;  ///< in canonical spelling, or empty if unknown
   std::string item;  ///< empty if unknown
-
-  friend bool operator==(const HashedPicture&, const HashedPicture&) = default;
 };
 
 struct HashedFlow {
   std::string name;
   std::vector<HashedPicture> pictures;
-
-  friend bool operator==(const HashedFlow&, const HashedFlow&) = default;
 };
 
 /// The nearest first.
 enum class Likeness : std::uint8_t { same_file, same_pixels, near };
 
+/// Ordered by all of these.
 struct DuplicatePair {
   Likeness likeness = Likeness::near;
   double difference = 0;  ///< of the small images, 0 to 255
   std::size_t flow = 0;   ///< index among the others
   std::size_t row = 0;    ///< of the image
   std::size_t other = 0;  ///< row of the image in the other flow
+
+  friend auto operator<=>(const DuplicatePair&, const DuplicatePair&) = default;
 };
 
 struct DuplicateCount {
-  std::size_t compared_with = 0;  ///< number of images of the other flows
-  std::size_t identical = 0;      ///< number of images with an identical one there
-  std::size_t near =
-      0;  ///< number of images without an identical one, but with a nearly identical one
+  std::int64_t compared_with = 0;  ///< number of images of the other flows
+  std::int64_t identical = 0;      ///< number of images with an identical one there
+  std::int64_t near = 0;           ///< number of other images with a nearly identical one
   std::int64_t identical_pairs = 0;
   std::int64_t near_pairs = 0;
 };
@@ -92,8 +88,7 @@ struct DuplicateCount {
 struct Duplicates {
   std::vector<DuplicateCount> by_flow;  ///< one per other flow
   DuplicateCount all;                   ///< each image counts once, even if it is in several flows
-  std::vector<DuplicatePair>
-      pairs;  ///< the nearest, ordered by likeness, difference, flow and rows
+  std::vector<DuplicatePair> pairs;     ///< the nearest, sorted
 };
 
 struct DuplicateRule {

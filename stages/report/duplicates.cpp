@@ -1,8 +1,6 @@
 #include "stages/report/duplicates.hpp"
 
 #include <algorithm>
-#include <memory>
-#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/decimals.hpp"
@@ -14,10 +12,6 @@ namespace seam::stages {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string quoted(const std::string& name) {
-  return "'" + name + "'";
-}
 
 std::string likeness_text(const DuplicatePair& pair) {
   switch (pair.likeness) {
@@ -38,21 +32,14 @@ std::string picture_name(const Origin& origin) {
          (origin.line > 0 ? " (line " + std::to_string(origin.line) + ")" : "");
 }
 
-enum class Items : std::uint8_t { unknown, same, different };
-
-Items items_of(const HashedPicture& a, const HashedPicture& b) {
-  if (a.item.empty() || b.item.empty()) return Items::unknown;
-  return a.item == b.item ? Items::same : Items::different;
+/// A frame for two images: of the same item, of different ones, or unknown.
+Role frame_of(const HashedPicture& a, const HashedPicture& b) {
+  if (a.item.empty() || b.item.empty()) return Role::single;
+  return a.item == b.item ? Role::positive : Role::negative;
 }
 
-std::string items_text(Items items) {
-  return items == Items::unknown ? "unknown" : items == Items::same ? "same" : "different";
-}
-
-Role frame_of(Items items) {
-  return items == Items::unknown ? Role::single
-         : items == Items::same  ? Role::positive
-                                 : Role::negative;
+std::string items_text(Role frame) {
+  return frame == Role::single ? "unknown" : frame == Role::positive ? "same" : "different";
 }
 
 std::string drawing_of(const HashedFlow& flow) {
@@ -206,13 +193,12 @@ std::string DuplicatePictures::summary(const Duplicates& found, const Others& ot
   for (std::size_t i = 0; i < others.size(); ++i) {
     if (found.by_flow[i].identical == 0) continue;
     flows += (flows.empty() ? "" : ", ") +
-             (others[i] == &current_ ? "of this flow" : quoted(others[i]->name)) + " (" +
-             grouped(static_cast<std::int64_t>(found.by_flow[i].identical)) + ")";
+             (others[i] == &current_ ? "of this flow" : in_quotes(others[i]->name)) + " (" +
+             grouped(found.by_flow[i].identical) + ")";
   }
   const DuplicatePair& first = found.pairs.front();
-  return grouped(static_cast<std::int64_t>(found.all.identical)) + " of " +
-         counted(current_.pictures.size(), "image") + " of flow '" + current_.name +
-         "' have the same pixels as others, " + flows +
+  return grouped(found.all.identical) + " of " + counted(current_.pictures.size(), "image") +
+         " of flow '" + current_.name + "' have the same pixels as others, " + flows +
          "; the first: " + current_.pictures[first.row].origin.text() + " and " +
          others[first.flow]->pictures[first.other].origin.text() +
          "; keep each image in one list only";
@@ -231,10 +217,8 @@ std::string DuplicatePictures::text_of(const Duplicates& found, const Others& ot
       "|\n|---|---|---|---|---|---|\n";
   const auto row = [&](const std::string& with, const DuplicateCount& count) {
     text += "| " + with + " |";
-    for (const std::int64_t number :
-         {static_cast<std::int64_t>(count.compared_with),
-          static_cast<std::int64_t>(count.identical), static_cast<std::int64_t>(count.near),
-          count.identical_pairs, count.near_pairs}) {
+    for (const std::int64_t number : {count.compared_with, count.identical, count.near,
+                                      count.identical_pairs, count.near_pairs}) {
       text += " " + grouped(number) + " |";
     }
     text += "\n";
@@ -243,23 +227,20 @@ std::string DuplicatePictures::text_of(const Duplicates& found, const Others& ot
     row(others[i] == &current_ ? "each other" : "`" + others[i]->name + "`", found.by_flow[i]);
   }
   if (others.size() > 1) row("all", found.all);
-  const std::size_t listed = std::min(rows_, found.pairs.size());
+  const auto listed = static_cast<std::int64_t>(std::min(rows_, found.pairs.size()));
   if (listed == 0) return text;
   const std::int64_t all = found.all.identical_pairs + found.all.near_pairs;
-  text += "\n" +
-          (static_cast<std::int64_t>(listed) < all
-               ? "The nearest " + grouped(static_cast<std::int64_t>(listed)) + " of " +
-                     counted(all, "pair")
-               : counted(all, "pair")) +
+  text += "\n" + (listed < all ? "The nearest " + grouped(listed) + " of " : "") +
+          counted(all, "pair") +
           ", with the levels by which they differ:\n\n| | image | flow | other image | items |\n" +
           "|---|---|---|---|---|\n";
-  for (std::size_t i = 0; i < listed; ++i) {
+  for (std::int64_t i = 0; i < listed; ++i) {
     const DuplicatePair& pair = found.pairs[i];
     const HashedPicture& picture = current_.pictures[pair.row];
     const HashedPicture& other = others[pair.flow]->pictures[pair.other];
     text += "| " + likeness_text(pair) + " | " + picture_name(picture.origin) + " | `" +
             others[pair.flow]->name + "` | " + picture_name(other.origin) + " | " +
-            items_text(items_of(picture, other)) + " |\n";
+            items_text(frame_of(picture, other)) + " |\n";
   }
   return text;
 }
@@ -274,7 +255,7 @@ void DuplicatePictures::draw(const Duplicates& found, const Others& others,
     const HashedPicture& picture = current_.pictures[pair.row];
     const HashedPicture& other = others[pair.flow]->pictures[pair.other];
     if (picture.file.empty() && other.file.empty()) continue;
-    const Role frame = frame_of(items_of(picture, other));
+    const Role frame = frame_of(picture, other);
     cells.push_back(cell_of(picture, size_, likeness_text(pair), frame));
     cells.push_back(cell_of(other, size_, others[pair.flow]->name, frame));
     pairs.insert(pairs.end(), 2, static_cast<std::int64_t>(i));

@@ -5,12 +5,6 @@
 ///     gallery  gallery_items ──► decode ──┘      each flow with those that ran before it
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <seam/stage.hpp>
 
 #include "stages/report/drawn_set.hpp"

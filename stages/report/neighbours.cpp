@@ -1,12 +1,8 @@
 #include "stages/report/neighbours.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <limits>
-#include <map>
-#include <tuple>
-#include <utility>
 
 #include "stages/class_vocabulary.hpp"
 #include "stages/picture_paths.hpp"
@@ -120,10 +116,9 @@ void DrawnNeighbours::declare(Declaration& d) {
               "number of categories to sample: those with the most queries")
       .range(0, 1000);
   d.parameter("size", size_, "longer side of the drawn images").range(16, 1024).unit("px");
-  d.parameter(
-       "root", root_,
-       "the folder that the data set's file names are relative to; empty: the files that the "
-       "data set read or, if they are unknown, searched from its list upwards")
+  d.parameter("root", root_,
+              "the folder that the data set's file names are relative to; empty: the files that "
+              "the data set read or, if they are unknown, searched from its list upwards")
       .folder_with({});
   d.parameter("folder", folder_, "folder of the drawings, relative to the run folder");
   d.needs(field::rankings).contract("*[N," + std::to_string(k_) + "+]");

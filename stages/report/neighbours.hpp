@@ -5,19 +5,8 @@
 ///                                  retrieval.index
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <seam/category_names.hpp>
-#include <seam/gallery.hpp>
-#include <seam/origin.hpp>
-#include <seam/random.hpp>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "stages/export/exported_file.hpp"
 #include "stages/export/same_gallery.hpp"

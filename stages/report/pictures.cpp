@@ -3,7 +3,6 @@
 #include <torch/utils.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "stages/reconstruction.hpp"
 #include "stages/report/contact_sheet.hpp"

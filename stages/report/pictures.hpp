@@ -4,12 +4,6 @@
 ///                       └──► pictures/NAME/epoch-0000.json, epoch-0000/batch-0.jpg
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <string_view>
-#include <vector>
-
 #include <seam/tensor.hpp>
 
 #include "stages/export/exported_file.hpp"

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <numeric>
 #include <unordered_map>
-#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/packed_numbers.hpp"
 #include "stages/packed_texts.hpp"
+#include "stages/sampling/base/item_index.hpp"
 #include "stages/sampling/mining.hpp"
 
 namespace seam::stages {
@@ -163,20 +163,12 @@ Mined::Embedded Mined::sorted() const {
 std::vector<std::int64_t> Mined::drawn_positives(const std::vector<std::int64_t>& items,
                                                  const std::vector<MinedImage>& images,
                                                  const Context& context) {
-  std::unordered_map<std::int64_t, std::vector<std::int64_t>> rows_of_item;
-  for (std::size_t row = 0; row < items.size(); ++row) {
-    rows_of_item[items[row]].push_back(static_cast<std::int64_t>(row));
-  }
+  const ItemIndex index(items);
   std::vector<std::int64_t> positives;
-  for (std::size_t row = 0; row < items.size(); ++row) {
-    const std::vector<std::int64_t>& same = rows_of_item[items[row]];
-    auto positive = static_cast<std::int64_t>(row);
-    if (same.size() > 1) {
-      Random random = context.random(static_cast<std::uint64_t>(images[row].index));
-      const std::int64_t drawn = same[static_cast<std::size_t>(random.index(same.size() - 1))];
-      positive = drawn == positive ? same.back() : drawn;
-    }
-    positives.push_back(positive);
+  for (std::int64_t row = 0; row < std::ssize(items); ++row) {
+    Random random = context.random(static_cast<std::uint64_t>(images[positives.size()].index));
+    const bool single = index.rows_of(index.item_of(row)).size() == 1;
+    positives.push_back(single ? row : index.other_of_item(row, random));
   }
   return positives;
 }

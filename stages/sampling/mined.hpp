@@ -5,11 +5,7 @@
 ///     train   train_items ──────────────────────────────► [ triplets ] ──► decode ──► ...
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <seam/tensor.hpp>
-#include <string_view>
-#include <vector>
 
 #include "stages/sampling/mined_negatives.hpp"
 

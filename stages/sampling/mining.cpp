@@ -1,13 +1,11 @@
 #include "stages/sampling/mining.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <seam/error.hpp>
-#include <string>
-#include <tuple>
-#include <utility>
 
 #include "stages/retrieval/exact_search.hpp"
 #include "stages/retrieval/search_kernels.hpp"
@@ -31,10 +29,7 @@ struct Part {
   std::int64_t without_category = -1;  ///< rows of this category are not searched
   std::int64_t without_item = -1;
 
-  friend bool operator<(const Part& a, const Part& b) {
-    return std::tie(a.capsule, a.within, a.without_category, a.without_item) <
-           std::tie(b.capsule, b.within, b.without_category, b.without_item);
-  }
+  friend auto operator<=>(const Part&, const Part&) = default;
 };
 
 /// A negative of each row, or -1.
@@ -235,12 +230,6 @@ std::vector<float> Miner::distances(std::span<const std::int64_t> others) const 
   return all;
 }
 
-std::vector<std::int64_t> all_rows(std::int64_t count) {
-  std::vector<std::int64_t> rows(at(count));
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
-}
-
 /// Repeats the search for the rows without a negative.
 std::int64_t fill_gaps(const Miner& miner, Nearest& found, Among among) {
   std::vector<std::int64_t> without;
@@ -264,22 +253,10 @@ void forget_beyond_margin(Nearest& found, const std::vector<float>& positive, do
   }
 }
 
-void check_lengths(const MiningSet& set, const MiningRule& rule,
-                   std::span<const std::int64_t> positives) {
-  const auto rows = set.items.size();
-  const bool shape = set.vectors.defined() && (set.vectors.dim() == 2 || set.vectors.dim() == 3);
-  if (!shape || set.vectors.size(0) != static_cast<std::int64_t>(rows) ||
-      (!set.categories.empty() && set.categories.size() != rows) ||
-      (rule.negatives == NegativeSource::semi_hard && positives.size() != rows)) {
-    throw Error("mining needs one vector, item, category and positive per row", Fault::internal);
-  }
-}
-
 }  // namespace
 
 MiningResult mine(const MiningSet& set, const MiningRule& rule,
                   std::span<const std::int64_t> positives) {
-  check_lengths(set, rule, positives);
   const Miner miner(set);
   if (miner.items() < 2) {
     throw Error("negatives need images of at least two items, but " + std::to_string(miner.rows()) +
@@ -291,7 +268,8 @@ MiningResult mine(const MiningSet& set, const MiningRule& rule,
   } else if (rule.negatives != NegativeSource::semi_hard) {
     miner.check_categories(reader);
   }
-  const std::vector<std::int64_t> all = all_rows(miner.rows());
+  std::vector<std::int64_t> all(at(miner.rows()));
+  std::iota(all.begin(), all.end(), 0);
   MiningResult result;
   Nearest found;
   switch (rule.negatives) {

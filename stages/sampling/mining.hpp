@@ -11,9 +11,7 @@
 
 #include <torch/types.h>
 
-#include <cstdint>
 #include <seam/retrieval.hpp>
-#include <span>
 
 #include "stages/sampling/mined_negatives.hpp"
 
@@ -47,9 +45,9 @@ struct MiningResult {
 /// `positives`: semi_hard's positive of each row, or itself; not read otherwise.
 ///
 /// The work is close to one search of N rows in N, at most twice that for semi_hard. Needs memory
-/// for a second copy of the vectors and for a search of 4096 queries. Throws seam::Error if there
-/// are fewer than two items, if hardest_other_category finds only one category, if a category is
-/// needed but unknown (naming the image), and for vectors that cannot be compared.
+/// for a second copy of the vectors and for a search of 4096 queries. Throws seam::Error, naming
+/// the image, if an image has no negative or lacks its category, and for vectors that are not
+/// finite.
 [[nodiscard]] MiningResult mine(const MiningSet& set, const MiningRule& rule,
                                 std::span<const std::int64_t> positives);
 

@@ -1,7 +1,6 @@
 #include "stages/sampling/pair_list.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <seam/error.hpp>
 #include <unordered_map>
@@ -10,7 +9,6 @@
 #include "stages/counted.hpp"
 #include "stages/dataset/counted_list.hpp"
 #include "stages/dataset/csv.hpp"
-#include "stages/dataset/in_quotes.hpp"
 #include "stages/export/csv.hpp"
 
 namespace seam::stages {

@@ -35,10 +35,9 @@ struct ListedImage {
 [[nodiscard]] std::string pair_list_text(std::span<const Pair> pairs,
                                          std::span<const ListedImage> images);
 
-/// Reads such a text; `file` is its name in messages. Throws seam::Error with file and line if a
-/// column is missing, `same` is neither 1 nor 0 or contradicts the images' items, an image is
-/// unknown, or a pair has the same image twice or is listed twice; also if two images share a name,
-/// or all pairs are of one kind.
+/// Reads such a text; `file` is its name in messages. Throws seam::Error with file and line if it
+/// is malformed, contradicts the images or lists a pair twice; also if two images share a name, or
+/// all pairs are of one kind.
 [[nodiscard]] std::vector<Pair> parse_pair_list(std::string_view text, const std::string& file,
                                                 std::span<const ListedImage> images);
 

@@ -5,10 +5,6 @@
 #include <fstream>
 #include <iterator>
 #include <numeric>
-#include <seam/error.hpp>
-#include <string>
-#include <tuple>
-#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/pair_fields.hpp"
@@ -79,44 +75,42 @@ std::pair<std::int64_t, std::int64_t> pair_at(std::int64_t number) {
 
 }  // namespace
 
-void DrawnPairs::declare(Declaration& declaration) {
-  declaration.doc(
+void DrawnPairs::declare(Declaration& d) {
+  d.doc(
       "Collects the images of an epoch and emits them as pairs, of one item or of two: two "
       "consecutive packets that share a `group`. `batch` with group_size = 2 and carry = "
       "[\"same_item as same\"] keeps them together.\n\nPlace it between the data set and "
       "`image.decode`, so that it collects only the names of an epoch's images and not their "
       "pixels.");
-  declaration.parameter("pairs", drawn_,
-                        "each_epoch: new random pairs in every epoch, for training; once: distinct "
-                        "pairs, the same in every epoch and run, half of them matching; all: every "
-                        "pair of two images; list: the pairs in `list`",
-                        {{"each_epoch", Drawn::each_epoch},
-                         {"once", Drawn::once},
-                         {"all", Drawn::all},
-                         {"list", Drawn::list}});
-  declaration.parameter("rule", rule_,
-                        "how the pairs of each_epoch are drawn. balanced: half of them match, "
-                        "never with the same image twice, and the others never show one item; "
-                        "released: as in the code of Siamese Capsule Networks",
-                        {{"balanced", PairRule::balanced}, {"released", PairRule::released}});
-  declaration
-      .parameter("count", count_wanted_,
-                 "number of pairs for each_epoch or once; default: the number of images, or for "
-                 "once, the largest balanced number")
+  d.parameter("pairs", drawn_,
+              "each_epoch: new random pairs in every epoch, for training; once: distinct pairs, "
+              "the same in every epoch and run, half of them matching; all: every pair of two "
+              "images; list: the pairs in `list`",
+              {{"each_epoch", Drawn::each_epoch},
+               {"once", Drawn::once},
+               {"all", Drawn::all},
+               {"list", Drawn::list}});
+  d.parameter("rule", rule_,
+              "how the pairs of each_epoch are drawn. balanced: half of them match, never with the "
+              "same image twice, and the others never show one item; released: as in the code of "
+              "Siamese Capsule Networks",
+              {{"balanced", PairRule::balanced}, {"released", PairRule::released}});
+  d.parameter("count", count_wanted_,
+              "number of pairs for each_epoch or once; default: the number of images, or for once, "
+              "the largest balanced number")
       .at_least(1)
       .only_with("pairs", std::vector<std::string>{"each_epoch", "once"});
-  declaration.parameter("pair_seed", pair_seed_, "seed for pairs = \"once\"");
-  declaration
-      .parameter("list", list_,
-                 "a CSV file with the columns same (1 or 0), first and second (the images' names "
-                 "in their data set)")
+  d.parameter("pair_seed", pair_seed_, "seed for pairs = \"once\"");
+  d.parameter("list", list_,
+              "a CSV file with the columns same (1 or 0), first and second (the images' names in "
+              "their data set)")
       .must_exist();
-  declaration.parameter("folder", folder_,
-                        "folder for the pairs of once, relative to the run folder; they are "
-                        "written as STAGE.csv, which `list` can read");
-  declaration.needs(field::item);
-  declaration.provides(field::group).doc("the pair's number in the epoch");
-  declaration.provides(field::same_item).doc("1 for a pair of one item, 0 for one of two");
+  d.parameter("folder", folder_,
+              "folder for the pairs of once, relative to the run folder; they are written as "
+              "STAGE.csv, which `list` can read");
+  d.needs(field::item);
+  d.provides(field::group).doc("the pair's number in the epoch");
+  d.provides(field::same_item).doc("1 for a pair of one item, 0 for one of two");
 }
 
 void DrawnPairs::open(Context& context) {
@@ -216,8 +210,8 @@ PairSampler::PairSampler(std::span<const std::int64_t> items) : index_(items) {
   }
   if (shared_.empty()) {
     throw Error(
-        "no item has two images, so there is no pair of one item; check the split and the limit "
-        "of the data set");
+        "no item has two images, so there is no pair of one item; check the split and the limit of "
+        "the data set");
   }
   std::int64_t end = 0;
   for (std::size_t item = 0; item < index_.items(); ++item) {

@@ -9,14 +9,6 @@
 /// drawn at any time, by any thread.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <seam/random.hpp>
-#include <span>
-#include <string_view>
-#include <vector>
-
 #include "stages/export/exported_file.hpp"
 #include "stages/sampling/base/epoch_sampler.hpp"
 #include "stages/sampling/base/item_index.hpp"
@@ -79,7 +71,7 @@ class DrawnPairs final : public EpochSampler {
  public:
   static constexpr std::string_view name = "sampling.pairs";
 
-  void declare(Declaration& declaration) override;
+  void declare(Declaration& d) override;
   void open(Context& context) override;
   void begin(Context& context) override;
 

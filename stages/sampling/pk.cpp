@@ -1,43 +1,37 @@
 #include "stages/sampling/pk.hpp"
 
 #include <algorithm>
-#include <seam/error.hpp>
 #include <unordered_map>
-#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/sampling/base/permutation.hpp"
 
 namespace seam::stages {
 
-void Pk::declare(Declaration& declaration) {
-  declaration.doc(
+void Pk::declare(Declaration& d) {
+  d.doc(
       "Collects the images of an epoch and emits them as batches of P items with K images of each, "
       "for losses that find positives and negatives within a batch (Hermans et al., 2017). The "
       "images of a batch share a `group`, so that `batch` with size P x K makes exactly these "
       "batches.\n\nPlace it between the data set and `image.decode`, so that it collects only the "
       "names of an epoch's images and not their pixels.");
-  declaration.parameter("items", items_per_batch_, "P: number of distinct items per batch")
-      .range(1, 1 << 20);
-  declaration.parameter("images", images_per_item_, "K: number of images per item")
-      .range(1, 1 << 20);
-  declaration.parameter(
+  d.parameter("items", items_per_batch_, "P: number of distinct items per batch").range(1, 1 << 20);
+  d.parameter("images", images_per_item_, "K: number of images per item").range(1, 1 << 20);
+  d.parameter(
       "few_images", few_images_,
       "how to treat items with fewer than K images: repeat their images, or leave the items out",
       {{"repeat", FewImages::repeat}, {"skip", FewImages::skip}});
-  declaration
-      .parameter("categories", categories_per_batch_,
-                 "C: number of categories from which a batch draws its items, P / C items of each, "
-                 "so that negatives look similar; must divide P. 0: items of any category")
+  d.parameter("categories", categories_per_batch_,
+              "C: number of categories from which a batch draws its items, P / C items of each, so "
+              "that negatives look similar; must divide P. 0: items of any category")
       .range(0, 1 << 20);
-  declaration
-      .parameter("per_epoch", per_epoch_,
-                 "number of batches per epoch; default: the number of full batches of distinct "
-                 "items, so that each item occurs once")
+  d.parameter("per_epoch", per_epoch_,
+              "number of batches per epoch; default: the number of full batches of distinct items, "
+              "so that each item occurs once")
       .at_least(1);
-  declaration.needs(field::item);
-  declaration.accepts(field::category).doc("needed if `categories` is set");
-  declaration.provides(field::group).doc("the batch's number in the epoch");
+  d.needs(field::item);
+  d.accepts(field::category).doc("needed if `categories` is set");
+  d.provides(field::group).doc("the batch's number in the epoch");
 }
 
 void Pk::open(Context& /*context*/) {

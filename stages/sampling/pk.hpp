@@ -16,14 +16,6 @@
 /// A batch depends only on (seed, stream, epoch, its number).
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <seam/random.hpp>
-#include <span>
-#include <string_view>
-#include <vector>
-
 #include "stages/sampling/base/epoch_sampler.hpp"
 #include "stages/sampling/base/item_index.hpp"
 
@@ -83,7 +75,7 @@ class Pk final : public EpochSampler {
  public:
   static constexpr std::string_view name = "sampling.pk";
 
-  void declare(Declaration& declaration) override;
+  void declare(Declaration& d) override;
   void open(Context& context) override;
   void begin(Context& context) override;
   void process(Packet packet, Emitter& emitter, Context& context) override;

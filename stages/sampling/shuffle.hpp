@@ -6,13 +6,7 @@
 /// It collects names and labels, not pixels, so it belongs before the decoder.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <seam/stage.hpp>
-#include <span>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 namespace seam::stages {
 
@@ -20,8 +14,8 @@ class Shuffle final : public Collector {
  public:
   static constexpr std::string_view name = "sampling.shuffle";
 
-  void declare(Declaration& declaration) override {
-    declaration.doc(
+  void declare(Declaration& d) override {
+    d.doc(
         "Collects the packets of an epoch and emits them in a new random order in every epoch, "
         "depending on the run's seed. For losses on single images, which should not see the order "
         "of the list.\n\nPlace it between the data set and `image.decode`, so that it collects "

@@ -2,70 +2,62 @@
 
 #include <algorithm>
 #include <iterator>
-#include <seam/random.hpp>
-#include <string>
 
 #include "stages/counted.hpp"
 #include "stages/sampling/base/permutation.hpp"
 
 namespace seam::stages {
 
-void Triplets::declare(Declaration& declaration) {
-  declaration.doc(
+void Triplets::declare(Declaration& d) {
+  d.doc(
       "Collects the images of an epoch and emits them as triplets of an anchor, another image of "
       "its item (positive) and an image of a different item (negative): three packets that share a "
       "`group`.\n\nPlace it between the data set and `image.decode`, so that it collects only the "
       "names of an epoch's images and not their pixels.");
-  declaration.parameter("anchors", anchors_,
-                        "source of the anchors: drawn uniformly, as in the released SCCapsNet "
-                        "code, or every image once, in a new order in each epoch",
-                        {{"with_replacement", AnchorChoice::with_replacement},
-                         {"each_image_once", AnchorChoice::each_image_once}});
-  declaration.parameter(
+  d.parameter("anchors", anchors_,
+              "source of the anchors: drawn uniformly, as in the released SCCapsNet code, or every "
+              "image once, in a new order in each epoch",
+              {{"with_replacement", AnchorChoice::with_replacement},
+               {"each_image_once", AnchorChoice::each_image_once}});
+  d.parameter(
       "single_image_items", single_images_,
       "how to treat items with one image: use the same image as anchor and positive, or use it "
       "only as a negative",
       {{"pair_with_itself", SingleImageItems::pair_with_itself}, {"skip", SingleImageItems::skip}});
-  declaration.parameter(
-      "negatives", negatives_,
-      "the negative, an image of a different item: any, drawn uniformly (released code); the "
-      "closest of a different category (thesis); the closest of the same category; or the closest "
-      "that is farther than the positive",
-      {{"random_other_item", NegativeSource::random_other_item},
-       {"hardest_other_category", NegativeSource::hardest_other_category},
-       {"hardest_same_category", NegativeSource::hardest_same_category},
-       {"semi_hard", NegativeSource::semi_hard}});
-  declaration
-      .reference("mined", mined_,
-                 "the `sampling.mined` stage that finds the negatives; needed unless negatives = "
-                 "\"random_other_item\"")
+  d.parameter("negatives", negatives_,
+              "the negative, an image of a different item: any, drawn uniformly (released code); "
+              "the closest of a different category (thesis); the closest of the same category; or "
+              "the closest that is farther than the positive",
+              {{"random_other_item", NegativeSource::random_other_item},
+               {"hardest_other_category", NegativeSource::hardest_other_category},
+               {"hardest_same_category", NegativeSource::hardest_same_category},
+               {"semi_hard", NegativeSource::semi_hard}});
+  d.reference("mined", mined_,
+              "the `sampling.mined` stage that finds the negatives; needed unless negatives = "
+              "\"random_other_item\"")
       .optional();
-  declaration
-      .parameter("margin", margin_,
-                 "how much the squared distance of the negative may exceed that of the positive")
+  d.parameter("margin", margin_,
+              "how much the squared distance of the negative may exceed that of the positive")
       .range(1e-6, 1e6)
       .only_with("negatives", "semi_hard");
-  declaration
-      .parameter("random_epochs", random_epochs_,
-                 "number of initial epochs that use random_other_item, whatever `negatives` is")
+  d.parameter("random_epochs", random_epochs_,
+              "number of initial epochs that use random_other_item, whatever `negatives` is")
       .at_least(0)
       .only_with("negatives", std::vector<std::string>{"hardest_other_category",
                                                        "hardest_same_category", "semi_hard"});
-  declaration
-      .parameter("per_epoch", per_epoch_,
-                 "number of triplets per epoch; default: the number of anchors")
+  d.parameter("per_epoch", per_epoch_,
+              "number of triplets per epoch; default: the number of anchors")
       .at_least(1);
-  declaration
-      .parameter("multiple_of", multiple_of_,
-                 "round the number of triplets up to a multiple of this; with the number of "
-                 "triplets per batch, every batch is full")
+  d.parameter("multiple_of", multiple_of_,
+              "round the number of triplets up to a multiple of this; with the number of triplets "
+              "per batch, every batch is full")
       .at_least(1);
-  declaration.needs(field::item);
+  d.needs(field::item);
   if (negatives_ != NegativeSource::random_other_item) {
-    declaration.needs(field::index).doc("by which `mined` identifies the image");
+    d.needs(field::index).doc("by which `mined` identifies the image");
   }
-  declaration.provides(field::group).doc("the triplet's number in the epoch");
-  declaration.provides(field::role).values({"anchor", "positive", "negative"});
+  d.provides(field::group).doc("the triplet's number in the epoch");
+  d.provides(field::role).values({"anchor", "positive", "negative"});
 }
 
 void Triplets::open(Context& /*context*/) {
@@ -79,8 +71,8 @@ void Triplets::open(Context& /*context*/) {
   if (!mines) return;
   if (!mined_) {
     throw Error(chosen +
-                    " needs `mined`: the name of a sampling.mined stage, at the end of a flow "
-                    "that embeds the same images",
+                    " needs `mined`: the name of a sampling.mined stage, at the end of a flow that "
+                    "embeds the same images",
                 Fault::configuration);
   }
   mined_->want(rule());

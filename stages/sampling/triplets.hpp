@@ -11,13 +11,6 @@
 /// drawn at any time, by any thread, without memory except the item lists.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <seam/reference.hpp>
-#include <span>
-#include <string_view>
-#include <vector>
-
 #include "stages/sampling/base/epoch_sampler.hpp"
 #include "stages/sampling/base/item_index.hpp"
 #include "stages/sampling/mined_negatives.hpp"
@@ -77,7 +70,7 @@ class Triplets final : public EpochSampler {
  public:
   static constexpr std::string_view name = "sampling.triplets";
 
-  void declare(Declaration& declaration) override;
+  void declare(Declaration& d) override;
   void open(Context& context) override;
   void begin(Context& context) override;
 

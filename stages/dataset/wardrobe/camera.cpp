@@ -1,20 +1,9 @@
 #include "stages/dataset/wardrobe/camera.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace seam::stages::wardrobe {
-
-View kind_of(int view) {
-  return static_cast<View>(view % view_kinds);
-}
-
-const char* name_of(View view) {
-  constexpr std::array<const char*, view_kinds> names{"1_front", "2_side", "3_back",
-                                                      "4_full",  "6_flat", "7_additional"};
-  return names[static_cast<std::size_t>(view)];
-}
 
 Point Camera::operator()(const Point& p) const {
   const double bulge = std::max(0.0, 1 - (p.x / 0.4) * (p.x / 0.4));
@@ -25,11 +14,7 @@ Point Camera::operator()(const Point& p) const {
 std::vector<cv::Point> Camera::fixed(const Points& points, Point offset) const {
   std::vector<cv::Point> out;
   out.reserve(points.size());
-  for (const Point& p : points) {
-    const Point q = (*this)(p)-offset;
-    out.emplace_back(static_cast<int>(std::lround(q.x * (1 << subpixel_bits))),
-                     static_cast<int>(std::lround(q.y * (1 << subpixel_bits))));
-  }
+  for (const Point& p : points) out.push_back(fixed_point((*this)(p)-offset));
   return out;
 }
 
@@ -59,6 +44,40 @@ Camera frame(const GarmentDesign& design, Random& random, View view, int canvas)
     camera.front_shift = left * random.uniform(0.0, 0.035);
   }
   return camera;
+}
+
+Pose strike(Random& random, View view) {
+  constexpr std::array skins{Colour{243, 212, 190}, Colour{228, 186, 156}, Colour{205, 158, 124},
+                             Colour{166, 116, 84},  Colour{122, 82, 60},   Colour{88, 58, 44}};
+  constexpr std::array hairs{Colour{40, 30, 26}, Colour{84, 54, 36}, Colour{140, 92, 56},
+                             Colour{208, 170, 112}, Colour{24, 22, 24}};
+  constexpr std::array companions{Colour{232, 232, 230}, Colour{44, 46, 54},    Colour{62, 82, 118},
+                                  Colour{150, 150, 152}, Colour{196, 178, 148}, Colour{24, 24, 26}};
+  Pose pose;
+  pose.view = view;
+  pose.worn = view != View::flat;
+  const double spread = pose.worn ? 0.0 : 0.45;
+  pose.arm_left = spread + random.uniform(0.06, 0.36);
+  pose.arm_right = spread + random.uniform(0.06, 0.36);
+  pose.elbow_left = random.uniform(-0.35, 0.15);
+  pose.elbow_right = random.uniform(-0.35, 0.15);
+  pose.stance = pose.worn ? random.uniform(0.0, 0.08) : random.uniform(0.02, 0.05);
+  pose.hips = random.uniform(-0.025, 0.025);
+  pose.skin = skins[random.index(skins.size())];
+  pose.hair = hairs[random.index(hairs.size())];
+  pose.companion = companions[random.index(companions.size())];
+  return pose;
+}
+
+Point arm_point(double angle, double elbow, double t) {
+  const Point shoulder(0.27, -0.655);
+  constexpr double upper = 0.43;
+  constexpr double fore = 0.40;
+  const double length = t * (upper + fore);
+  const Point d1(std::sin(angle), std::cos(angle));
+  if (length <= upper) return shoulder + d1 * length;
+  const Point d2(std::sin(angle + elbow), std::cos(angle + elbow));
+  return shoulder + d1 * upper + d2 * (length - upper);
 }
 
 }  // namespace seam::stages::wardrobe

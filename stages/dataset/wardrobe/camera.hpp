@@ -1,24 +1,16 @@
-/// From which side a garment is photographed, and how the figure lies on the canvas.
+/// A photograph: from which side a garment is taken, how the figure lies on the canvas, and the
+/// person and its pose.
 #pragma once
 
-#include <cstdint>
 #include <opencv2/core.hpp>
 #include <seam/random.hpp>
-#include <vector>
 
 #include "stages/dataset/wardrobe/design.hpp"
 #include "stages/dataset/wardrobe/shapes.hpp"
 
 namespace seam::stages::wardrobe {
 
-inline constexpr int subpixel_bits = 4;
-
 enum class View : std::uint8_t { front, side, back, full, flat, additional };
-
-[[nodiscard]] View kind_of(int view);
-/// The name of the kind in a file name: "1_front".
-[[nodiscard]] const char* name_of(View view);
-inline constexpr int view_kinds = 6;
 
 /// Figure units to canvas pixels; a turned figure is narrower and its front moves aside.
 struct Camera {
@@ -35,5 +27,25 @@ struct Camera {
 };
 
 [[nodiscard]] Camera frame(const GarmentDesign& design, Random& random, View view, int canvas);
+
+struct Pose {
+  View view = View::front;
+  bool worn = true;
+  double arm_left = 0.2;  ///< angle from hanging, radians
+  double arm_right = 0.2;
+  double elbow_left = 0;
+  double elbow_right = 0;
+  double stance = 0.02;  ///< how far the feet stand apart
+  double hips = 0;       ///< weight on one leg: lower body moves aside
+  Colour skin;
+  Colour hair;
+  Colour companion;  ///< the person's other garment
+  [[nodiscard]] bool back() const { return view == View::back; }
+};
+
+[[nodiscard]] Pose strike(Random& random, View view);
+
+/// A point of an arm, `t` of the way to the wrist, for the arm at +x.
+[[nodiscard]] Point arm_point(double angle, double elbow, double t);
 
 }  // namespace seam::stages::wardrobe

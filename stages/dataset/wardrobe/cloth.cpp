@@ -1,17 +1,19 @@
 #include "stages/dataset/wardrobe/cloth.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
 #include <opencv2/imgproc.hpp>
-#include <vector>
+
+#include "stages/dataset/wardrobe/shapes.hpp"
 
 namespace seam::stages {
+
+using namespace wardrobe;
+
 namespace {
 
 constexpr double pi = std::numbers::pi;
-constexpr int subpixel_bits = 4;
 
 double fraction(double value) {
   return value - std::floor(value);
@@ -227,23 +229,21 @@ class Weaver {
   double phase_;
 };
 
-std::vector<cv::Point> to_texels(const std::vector<cv::Point2d>& outline, cv::Point2d centre,
-                                 double scale, double turn) {
+std::vector<cv::Point> to_texels(const Points& outline, Point centre, double scale, double turn) {
   std::vector<cv::Point> points;
   points.reserve(outline.size());
-  for (const cv::Point2d& p : outline) {
+  for (const Point& p : outline) {
     const double x = centre.x + scale * (p.x * std::cos(turn) - p.y * std::sin(turn));
     const double y = centre.y + scale * (p.x * std::sin(turn) + p.y * std::cos(turn));
-    points.emplace_back(static_cast<int>(std::lround(x * (1 << subpixel_bits))),
-                        static_cast<int>(std::lround(y * (1 << subpixel_bits))));
+    points.push_back(fixed_point({x, y}));
   }
   return points;
 }
 
 /// Points of r(angle) around the origin.
 template <class Radius>
-std::vector<cv::Point2d> round_shape(int count, Radius radius) {
-  std::vector<cv::Point2d> points;
+Points round_shape(int count, Radius radius) {
+  Points points;
   for (int i = 0; i < count; ++i) {
     const double angle = 2 * pi * i / count;
     const double r = radius(angle, i);
@@ -252,12 +252,12 @@ std::vector<cv::Point2d> round_shape(int count, Radius radius) {
   return points;
 }
 
-std::vector<cv::Point2d> star_shape() {
+Points star_shape() {
   return round_shape(10, [](double, int i) { return i % 2 == 0 ? 1.0 : 0.42; });
 }
 
-std::vector<cv::Point2d> heart_shape() {
-  std::vector<cv::Point2d> points;
+Points heart_shape() {
+  Points points;
   for (int i = 0; i < 32; ++i) {
     const double t = 2 * pi * i / 32;
     const double s = std::sin(t);
@@ -268,8 +268,8 @@ std::vector<cv::Point2d> heart_shape() {
   return points;
 }
 
-std::vector<cv::Point2d> leaf_shape() {
-  std::vector<cv::Point2d> points;
+Points leaf_shape() {
+  Points points;
   for (int i = 0; i < 24; ++i) {
     const double t = 2 * pi * i / 24;
     points.emplace_back(0.42 * std::sin(t) * std::abs(std::sin(t / 2)), -std::cos(t));
@@ -281,8 +281,8 @@ std::vector<cv::Point2d> leaf_shape() {
 const cv::Scalar second_ink(255, 0, 128);
 const cv::Scalar accent_ink(0, 255, 128);
 
-void stamp(cv::Mat3b& ink, const std::vector<cv::Point2d>& shape, cv::Point2d centre, double scale,
-           double turn, const cv::Scalar& colour) {
+void stamp(cv::Mat3b& ink, const Points& shape, Point centre, double scale, double turn,
+           const cv::Scalar& colour) {
   cv::fillPoly(ink, std::vector{to_texels(shape, centre, scale, turn)}, colour, cv::LINE_AA,
                subpixel_bits);
 }
@@ -300,7 +300,7 @@ void scatter(cv::Mat3b& ink, const GarmentDesign& design, Random& random, double
     for (double x = row % 2 == 0 ? 0 : cell / 2; x < ink.cols + cell; x += cell) {
       const double aside = cell * random.uniform(-0.16, 0.16);
       const double below = cell * random.uniform(-0.16, 0.16);
-      const cv::Point2d centre(x + aside, y + below);
+      const Point centre(x + aside, y + below);
       const double scale = cell * (0.3 + 0.14 * design.pattern_duty) * random.uniform(0.85, 1.15);
       const double turn = random.uniform(0, 2 * pi);
       const bool other = random.coin(0.4);
@@ -355,12 +355,10 @@ Cloth weave(const GarmentDesign& design, Random random, int texels) {
 void add_print(Cloth& cloth, const GarmentDesign& design) {
   const double unit = cloth.texels_per_unit;
   const double scale = design.print_size * unit;
-  const cv::Point2d centre(
-      cloth.ink.cols / 2.0,
-      (design.print_y - (design.top() + design.bottom()) / 2 + cloth_reach) * unit);
+  const Point centre(cloth.ink.cols / 2.0,
+                     (design.print_y - (design.top() + design.bottom()) / 2 + cloth_reach) * unit);
   const auto disc = round_shape(40, [](double, int) { return 1.0; });
-  const auto put = [&](const std::vector<cv::Point2d>& shape, cv::Point2d at, double size,
-                       const cv::Scalar& ink) {
+  const auto put = [&](const Points& shape, Point at, double size, const cv::Scalar& ink) {
     stamp(cloth.ink, shape, {centre.x + at.x * scale, centre.y + at.y * scale}, size * scale, 0,
           ink);
   };
@@ -389,18 +387,9 @@ void add_print(Cloth& cloth, const GarmentDesign& design) {
       }
       break;
     case Print::letter:
-      put({{-1, -1.2},
-           {-0.55, -1.2},
-           {-0.55, -0.25},
-           {0.55, -0.25},
-           {0.55, -1.2},
-           {1, -1.2},
-           {1, 1.2},
-           {0.55, 1.2},
-           {0.55, 0.2},
-           {-0.55, 0.2},
-           {-0.55, 1.2},
-           {-1, 1.2}},
+      put({Point{-1, -1.2}, Point{-0.55, -1.2}, Point{-0.55, -0.25}, Point{0.55, -0.25},
+           Point{0.55, -1.2}, Point{1, -1.2}, Point{1, 1.2}, Point{0.55, 1.2}, Point{0.55, 0.2},
+           Point{-0.55, 0.2}, Point{-0.55, 1.2}, Point{-1, 1.2}},
           {0, 0}, 0.9, accent_ink);
       break;
     case Print::sun:

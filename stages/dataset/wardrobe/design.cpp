@@ -1,11 +1,11 @@
 #include "stages/dataset/wardrobe/design.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <initializer_list>
 #include <seam/random.hpp>
-#include <span>
+
+#include "stages/dataset/wardrobe/shapes.hpp"
 
 namespace seam::stages {
 namespace {
@@ -24,10 +24,6 @@ constexpr std::array<Colour, 26> palette{{
     {146, 190, 226}, {76, 110, 156},  {44, 78, 176},   {30, 40, 80},    {186, 166, 216},
     {108, 52, 124},
 }};
-
-double lightness(const Colour& colour) {
-  return 0.299 * colour.red + 0.587 * colour.green + 0.114 * colour.blue;
-}
 
 double distance(const Colour& a, const Colour& b) {
   return std::sqrt((a.red - b.red) * (a.red - b.red) + (a.green - b.green) * (a.green - b.green) +
@@ -49,7 +45,7 @@ Colour colour_unlike(Random& random, const Colour& base, const Colour& other, do
   double best_score = -1;
   for (int attempt = 0; attempt < 40; ++attempt) {
     const Colour candidate = some_colour(random);
-    const double grey = std::abs(lightness(candidate) - lightness(base));
+    const double grey = std::abs(wardrobe::brightness(candidate) - wardrobe::brightness(base));
     const double apart = distance(candidate, other);
     if (grey >= contrast && apart >= 60) return candidate;
     if (const double score = std::min(grey, apart); score > best_score) {

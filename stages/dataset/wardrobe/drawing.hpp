@@ -7,7 +7,6 @@
 /// Everything is drawn two to four times too large and shrunk at the end.
 #pragma once
 
-#include <cstdint>
 #include <opencv2/core.hpp>
 #include <string>
 
@@ -29,8 +28,6 @@ class GarmentArtist {
   /// An image (blue, green, red) of size x size. Colours and views count from 0. The same arguments
   /// give the same pixels in any order; fastest colour by colour.
   [[nodiscard]] cv::Mat3b draw(int colour, int view);
-
-  [[nodiscard]] const GarmentDesign& design() const { return design_; }
 
  private:
   std::uint64_t seed_;

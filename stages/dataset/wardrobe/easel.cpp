@@ -1,7 +1,6 @@
 #include "stages/dataset/wardrobe/easel.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 
@@ -29,10 +28,7 @@ void Easel::lay_folds(const std::vector<Fold>& folds) {
   cv::Mat1f height(half, half, 0.0F);
   for (const Fold& fold : folds) {
     std::vector<cv::Point> points;
-    for (const Point& p : fold.line) {
-      const Point q = camera_(p) * (0.5 * (1 << subpixel_bits));
-      points.emplace_back(static_cast<int>(std::lround(q.x)), static_cast<int>(std::lround(q.y)));
-    }
+    for (const Point& p : fold.line) points.push_back(fixed_point(camera_(p) * 0.5));
     const int thickness = std::max(1, static_cast<int>(std::lround(fold.width * camera_.scale)));
     cv::polylines(height, std::vector{points}, false, cv::Scalar(fold.height), thickness,
                   cv::LINE_8, subpixel_bits);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <opencv2/core.hpp>
-#include <vector>
 
 #include "stages/dataset/wardrobe/camera.hpp"
 #include "stages/dataset/wardrobe/design.hpp"
@@ -44,7 +43,6 @@ class Easel {
 
   [[nodiscard]] const cv::Mat3b& colour() const { return colour_; }
   [[nodiscard]] const cv::Mat1b& cover() const { return cover_; }
-  [[nodiscard]] const Camera& camera() const { return camera_; }
 
  private:
   [[nodiscard]] cv::Rect bounds(const Points& outline, int margin) const;

@@ -24,11 +24,7 @@ void Body::paint() {
   if (!pose_.back()) {
     easel_.fill(tube({{0, -0.98}, {0, -0.84}, {0, -0.72}}, {0.06, 0.062, 0.12}), skin, 0.025);
     easel_.fill(ellipse({0, -1.04}, 0.092, 0.128), skin, 0.03);
-    easel_.fill(Outline({-0.1, -1.05})
-                    .curve({-0.1, -1.24}, {0.1, -1.24}, {0.1, -1.05})
-                    .curve({0.06, -1.13}, {-0.02, -1.14}, {-0.1, -1.05})
-                    .points(),
-                hair, 0.015);
+    fringe();
   }
   const Outline trunk = Outline({-0.08, -0.77})
                             .curve({-0.2, -0.75}, {-0.28, -0.72}, {-0.29, -0.62})
@@ -38,7 +34,7 @@ void Body::paint() {
                             .curve({0.24, 0.2}, {0.25, 0.1}, {0.185, -0.1})
                             .curve({0.18, -0.25}, {0.25, -0.4}, {0.29, -0.62})
                             .curve({0.28, -0.72}, {0.2, -0.75}, {0.08, -0.77});
-  easel_.fill(trunk.points(), skin, 0.05);
+  easel_.fill(trunk, skin, 0.05);
   const bool needs_legs = upper && design_.hem_y < 0.5;
   if (needs_legs) {
     for (const int side : {-1, 1}) {
@@ -55,8 +51,7 @@ void Body::paint() {
                     .curve({0.2, -0.25}, {0.2, -0.1}, {0.23, 0.12})
                     .line({-0.23, 0.12})
                     .curve({-0.2, -0.1}, {-0.2, -0.25}, {-0.262, -0.45})
-                    .curve({-0.24, -0.5}, {-0.2, -0.55}, {-0.2, -0.74})
-                    .points(),
+                    .curve({-0.24, -0.5}, {-0.2, -0.55}, {-0.2, -0.74}),
                 solid(pose_.companion), 0.05);
   }
   for (const int side : {-1, 1}) {
@@ -79,7 +74,7 @@ void Skirt::paint() {
   outline.curve({w + 0.02, top + 0.08}, hip, lower.front());
   outline.follow(lower);
   outline.curve(mirrored(hip), {-w - 0.02, top + 0.08}, {-w, top});
-  easel_.fill(outline.points(), front_, 0.055);
+  easel_.fill(outline, front_, 0.055);
   skirt_details(top + 0.03, w + 0.005);
   if (!pose_.back()) {
     if (design_.closure == Closure::buttons) {
@@ -124,7 +119,7 @@ void Trousers::paint() {
     outline.curve(knee - out * kin + Point(0, std::max(-0.15, 0.6 * (crotch - knee_y))),
                   {side * 0.012, crotch + std::min(0.12, 0.3 * (knee_y - crotch))},
                   {-side * 0.004, crotch});
-    easel_.fill(outline.points(), front_, 0.045);
+    easel_.fill(outline, front_, 0.045);
     if (design_.hem_band) {
       const Point middle = foot + out * ((aw - ain) / 2);
       const double half = (aw + ain) / 2;
@@ -155,9 +150,8 @@ void Trousers::paint() {
     }
   }
   if (!pose_.back()) {
-    easel_.stroke(
-        Outline({0.045, top + 0.06}).curve({0.045, 0.1}, {0.04, 0.17}, {0.003, 0.2}).points(),
-        seam_, 0.006);
+    easel_.stroke(Outline({0.045, top + 0.06}).curve({0.045, 0.1}, {0.04, 0.17}, {0.003, 0.2}),
+                  seam_, 0.006);
     for (const int side : {-1, 1}) {
       if (design_.pockets == Pockets::slanted) {
         easel_.stroke({{side * 0.13, top + 0.06}, {side * 0.225, top + 0.2}}, seam_, 0.01);

@@ -1,4 +1,4 @@
-#include "stages/dataset/wardrobe/fitting.hpp"
+#include "stages/dataset/wardrobe/figure.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -32,6 +32,13 @@ Point Fitting::arm(int side, double t) const {
 Point Fitting::leg(int side, double y) const {
   const double t = std::clamp((y - 0.1) / 1.3, 0.0, 1.0);
   return {side * (0.115 + pose_.stance * t) + pose_.hips * (1 - t), y};
+}
+
+void Fitting::fringe() {
+  easel_.fill(Outline({-0.1, -1.05})
+                  .curve({-0.1, -1.24}, {0.1, -1.24}, {0.1, -1.05})
+                  .curve({0.06, -1.13}, {-0.02, -1.14}, {-0.1, -1.05}),
+              solid(pose_.hair, false), 0.015);
 }
 
 Points Details::hem_line(double half_width, double y) const {
@@ -92,8 +99,7 @@ void Details::skirt_details(double top, double top_width) {
         Outline({-w, top - 0.028})
             .curve({-w * 0.4, top - 0.014}, {w * 0.4, top - 0.014}, {w, top - 0.028})
             .line({w + 0.004, top + 0.026})
-            .curve({w * 0.4, top + 0.042}, {-w * 0.4, top + 0.042}, {-w - 0.004, top + 0.026})
-            .points(),
+            .curve({w * 0.4, top + 0.042}, {-w * 0.4, top + 0.042}, {-w - 0.004, top + 0.026}),
         solid(colours_.accent), 0.012);
     if (!pose_.back()) {
       const Colour metal{214, 196, 130};
@@ -110,8 +116,7 @@ void Details::waistband() {
   easel_.fill(Outline({-w, top - 0.012})
                   .curve({-w * 0.4, top + 0.012}, {w * 0.4, top + 0.012}, {w, top - 0.012})
                   .line({w + 0.008, top + 0.045})
-                  .curve({w * 0.4, top + 0.07}, {-w * 0.4, top + 0.07}, {-w - 0.008, top + 0.045})
-                  .points(),
+                  .curve({w * 0.4, top + 0.07}, {-w * 0.4, top + 0.07}, {-w - 0.008, top + 0.045}),
               design_.belt ? solid(colours_.accent) : front_, 0.012);
   if (!pose_.back() && design_.is_legged()) button({0, top + 0.034});
 }
@@ -146,8 +151,7 @@ void Details::pockets() {
                       .curve({-0.15, y - 0.12}, {-0.11, y - 0.17}, {-0.1, y - 0.19})
                       .line({0.1, y - 0.19})
                       .curve({0.11, y - 0.17}, {0.15, y - 0.12}, {0.17, y - 0.08})
-                      .line({0.17, y})
-                      .points(),
+                      .line({0.17, y}),
                   front_, 0.015);
       break;
     }

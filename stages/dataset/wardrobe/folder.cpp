@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <charconv>
 #include <cmath>
@@ -14,13 +13,10 @@
 #include <numeric>
 #include <opencv2/imgcodecs.hpp>
 #include <seam/error.hpp>
-#include <seam/random.hpp>
-#include <span>
 #include <sstream>
-#include <string_view>
 #include <system_error>
-#include <utility>
 
+#include "stages/counted.hpp"
 #include "stages/dataset/wardrobe/drawing.hpp"
 
 namespace seam::stages {
@@ -34,31 +30,8 @@ constexpr int jpeg_quality = 90;
 constexpr std::string_view list_path = "Eval/list_eval_partition.txt";
 constexpr std::string_view options_path = "wardrobe.txt";
 
-void check_range(const char* name, double value, double low, double high) {
-  if (value >= low && value <= high) return;
-  std::ostringstream message;
-  message << "a wardrobe of " << name << " = " << value << " cannot be drawn; accepted are " << low
-          << " to " << high;
-  throw Error(message.str(), Fault::configuration);
-}
-
-void check(const WardrobeOptions& options) {
-  check_range("items", options.items, 2, 1'000'000);
-  check_range("colours", options.colours, 1, 12);
-  check_range("views", options.views, 1, 60);
-  check_range("size", options.size, 32, 1024);
-  check_range("test_share", options.test_share, 0, 1);
-  if (options.test_share > 0 && options.colours * options.views < 2) {
-    throw Error(
-        "a wardrobe with query and gallery needs two images per item: set colours or views to 2 or "
-        "more",
-        Fault::configuration);
-  }
-}
-
 std::string item_name(int item) {
-  std::string digits = std::to_string(item + 1);
-  return "id_" + std::string(8 - std::min<std::size_t>(digits.size(), 8), '0') + digits;
+  return "id_" + zero_padded(item + 1, 8);
 }
 
 /// The content of wardrobe.txt.
@@ -215,7 +188,12 @@ void draw(const fs::path& folder, const WardrobeOptions& options,
 }  // namespace
 
 std::vector<WardrobeImage> plan_wardrobe(const WardrobeOptions& options) {
-  check(options);
+  if (options.test_share > 0 && options.colours * options.views < 2) {
+    throw Error(
+        "a wardrobe with query and gallery needs two images per item: set colours or views to 2 or "
+        "more",
+        Fault::configuration);
+  }
   std::vector<int> order(static_cast<std::size_t>(options.items));
   std::iota(order.begin(), order.end(), 0);
   Random random(options.seed, stream_of("wardrobe.split"));
@@ -241,12 +219,7 @@ std::vector<WardrobeImage> plan_wardrobe(const WardrobeOptions& options) {
               options.colours > 1 ? colour < options.colours / 2 : view < options.views / 2;
           image.split = asks ? Split::query : Split::gallery;
         }
-        image.path = folder;
-        image.path += colour < 9 ? "0" : "";
-        image.path += std::to_string(colour + 1);
-        image.path += "_";
-        image.path += wardrobe_view_name(view);
-        image.path += ".jpg";
+        image.path = folder + zero_padded(colour + 1, 2) + "_" + wardrobe_view_name(view) + ".jpg";
         images.push_back(std::move(image));
       }
     }

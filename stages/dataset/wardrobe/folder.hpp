@@ -9,26 +9,19 @@
 /// all.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <string>
-#include <vector>
 
 #include "stages/dataset/inshop_list.hpp"
 
 namespace seam::stages {
 
 struct WardrobeOptions {
-  int items = 168;  ///< number of garments, distributed over fourteen categories
-  int colours = 3;  ///< colourways of each
-  int views = 6;    ///< photographs of each colourway
-  int size = 64;    ///< side of the images, pixels
-  double test_share =
-      0.5;  ///< fraction of the items that are in query and gallery instead of train
+  int items = 168;          ///< number of garments, distributed over fourteen categories
+  int colours = 3;          ///< colourways of each
+  int views = 6;            ///< photographs of each colourway
+  int size = 64;            ///< side of the images, pixels
+  double test_share = 0.5;  ///< fraction of the items in query and gallery instead of train
   std::uint64_t seed = 7;
-
-  friend bool operator==(const WardrobeOptions&, const WardrobeOptions&) = default;
 };
 
 /// One image of a wardrobe. Numbers count from 0.
@@ -43,7 +36,7 @@ struct WardrobeImage {
 /// Every image of a wardrobe, in the order of its list. Train items are selected at random; the
 /// other items show their first colourways (rounded down half of them) as queries and the rest in
 /// the gallery, so that colour does not find them. Items of one colourway are divided by view.
-/// Throws seam::Error (configuration) if an option is out of range.
+/// Throws seam::Error (configuration) if a tested item would have one image.
 [[nodiscard]] std::vector<WardrobeImage> plan_wardrobe(const WardrobeOptions& options);
 
 /// Called with the number of images done and in all; may throw to stop.

@@ -6,6 +6,11 @@
 
 namespace seam::stages::wardrobe {
 
+cv::Point fixed_point(const Point& p) {
+  return {static_cast<int>(std::lround(p.x * (1 << subpixel_bits))),
+          static_cast<int>(std::lround(p.y * (1 << subpixel_bits)))};
+}
+
 cv::Scalar scalar(const Colour& c) {
   return {c.blue, c.green, c.red};
 }

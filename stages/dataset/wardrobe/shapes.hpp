@@ -3,7 +3,6 @@
 #pragma once
 
 #include <opencv2/core.hpp>
-#include <vector>
 
 #include "stages/dataset/wardrobe/design.hpp"
 
@@ -11,6 +10,10 @@ namespace seam::stages::wardrobe {
 
 using Point = cv::Point2d;
 using Points = std::vector<Point>;
+
+/// OpenCV draws points in fixed-point numbers with this many bits of fraction.
+inline constexpr int subpixel_bits = 4;
+[[nodiscard]] cv::Point fixed_point(const Point& p);
 
 [[nodiscard]] cv::Scalar scalar(const Colour& c);
 [[nodiscard]] Colour scaled(const Colour& c, double factor);
@@ -31,6 +34,7 @@ class Outline {
   Outline& curve(Point first, Point second, Point to);
   Outline& follow(const Points& more);
   [[nodiscard]] const Points& points() const { return points_; }
+  operator const Points&() const { return points_; }
 
  private:
   Points points_;

@@ -2,7 +2,6 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
-#include <string>
 #include <vector>
 
 #include "stages/image/formats/format.hpp"

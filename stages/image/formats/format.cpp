@@ -19,6 +19,11 @@ void refuse_damaged(const Encoded& encoded, const std::string& what) {
               " image: " + what + "; download the file again or remove it from the list");
 }
 
+void refuse_truncated(const Encoded& encoded) {
+  refuse_damaged(encoded,
+                 "it is truncated after " + std::to_string(encoded.bytes.size()) + " bytes");
+}
+
 void refuse_unsupported(const Encoded& encoded, const std::string& what) {
   throw Error(subject(encoded) + " is a " + std::string(encoded.format) +
               " image of an unsupported kind: " + what +
@@ -40,10 +45,7 @@ void check_size(const Encoded& encoded, std::uint64_t width, std::uint64_t heigh
 }
 
 std::span<const std::uint8_t> Reader::take(std::size_t count) {
-  if (count > left()) {
-    refuse_damaged(*encoded_,
-                   "it is truncated after " + std::to_string(encoded_->bytes.size()) + " bytes");
-  }
+  if (count > left()) refuse_truncated(*encoded_);
   const auto taken = encoded_->bytes.subspan(position_, count);
   position_ += count;
   return taken;

@@ -2,8 +2,6 @@
 /// decode_image.hpp.
 #pragma once
 
-#include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,6 +25,7 @@ struct Decoded {
 
 /// The file is truncated or damaged: it must be downloaded again or left out.
 [[noreturn]] void refuse_damaged(const Encoded& encoded, const std::string& what);
+[[noreturn]] void refuse_truncated(const Encoded& encoded);
 /// The file is intact, but of an unsupported kind: it must be converted.
 [[noreturn]] void refuse_unsupported(const Encoded& encoded, const std::string& what);
 /// Rejects images without pixels and those over the limit.

@@ -1,10 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <csetjmp>
-#include <cstddef>
 #include <cstdio>
-#include <string>
-#include <string_view>
 #include <vector>
 
 // After <cstdio>, which it needs but does not include.

@@ -1,5 +1,4 @@
 #include <array>
-#include <string>
 
 #include "stages/image/formats/format.hpp"
 
@@ -101,10 +100,7 @@ Decoded decode_portable_map(const Encoded& encoded) {
   // Before pixels are allocated: a short header may declare any size.
   const std::size_t row_bytes = packed_bits ? (row_values + 7) / 8 : row_values * value_bytes;
   const std::size_t least_bytes = plain ? row_values : row_bytes;
-  if (reader.left() / least_bytes < header.height) {
-    refuse_damaged(encoded,
-                   "it is truncated after " + std::to_string(encoded.bytes.size()) + " bytes");
-  }
+  if (reader.left() / least_bytes < header.height) refuse_truncated(encoded);
 
   Decoded decoded{.image =
                       Image(static_cast<int>(header.height), static_cast<int>(header.width), 3)};

@@ -48,8 +48,7 @@ Decoded decode_sun_raster(const Encoded& encoded) {
   constexpr std::uint32_t packed = 2;
   const std::uint64_t plain_length = (width * bits + 15) / 16 * 2 * height;
   if (reader.left() < colour_map + (type == packed ? length : plain_length)) {
-    refuse_damaged(encoded,
-                   "it is truncated after " + std::to_string(encoded.bytes.size()) + " bytes");
+    refuse_truncated(encoded);
   }
   return decode(encoded, width, height);
 }
@@ -71,8 +70,7 @@ Decoded decode_jpeg2000(const Encoded& encoded) {
   const std::uint64_t height = bottom > top ? bottom - top : 0;
   check_size(encoded, width, height);
   if (text.rfind(end) == std::string_view::npos || text.rfind(end) < at) {
-    refuse_damaged(encoded,
-                   "it is truncated after " + std::to_string(encoded.bytes.size()) + " bytes");
+    refuse_truncated(encoded);
   }
   return decode(encoded, width, height);
 }

@@ -5,8 +5,6 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "stages/image/formats/format.hpp"
@@ -146,13 +144,10 @@ Decoded decode_tiff(const Encoded& encoded) {
   }
 
   std::array<char, 1024> why{};
-  if (TIFFRGBAImageOK(tiff.get(), why.data()) == 0) {
-    if (session.complaint.empty()) refuse_unsupported(encoded, why.data());
-    refuse(why.data());
-  }
   RgbaReader reader;
   constexpr int stop_on_error = 1;
-  reader.begun = TIFFRGBAImageBegin(&reader.image, tiff.get(), stop_on_error, why.data()) != 0;
+  reader.begun = TIFFRGBAImageOK(tiff.get(), why.data()) != 0 &&
+                 TIFFRGBAImageBegin(&reader.image, tiff.get(), stop_on_error, why.data()) != 0;
   if (!reader.begun) {
     if (session.complaint.empty()) refuse_unsupported(encoded, why.data());
     refuse(why.data());

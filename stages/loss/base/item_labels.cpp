@@ -11,8 +11,7 @@ void check_items(const Packet& packet) {
   const std::vector<std::string>& items = packet.get(field::items);
   for (std::size_t row = 0; row < items.size(); ++row) {
     if (!items[row].empty()) continue;
-    throw Error(row_name(packet, static_cast<std::int64_t>(row)) +
-                " has no item, so its positives are unknown");
+    throw Error(row_name(packet, row) + " has no item, so its positives are unknown");
   }
 }
 

@@ -1,19 +1,13 @@
-/// The rows of a batch in the messages of losses.
+/// The rows of a batch in losses, and their names in messages.
 #pragma once
 
 #include <seam/tensor.hpp>
 
 #include <cstdint>
-#include <string>
+
+#include "stages/picture_paths.hpp"
 
 namespace seam::stages {
-
-/// The row's origin, or its number if the batch has no origins.
-[[nodiscard]] inline std::string row_name(const Packet& packet, std::int64_t row) {
-  return packet.has(field::origins)
-             ? packet.get(field::origins).at(static_cast<std::size_t>(row)).text()
-             : "row " + std::to_string(row);
-}
 
 /// Throws seam::Error for a batch without rows.
 inline void check_rows(std::int64_t rows) {

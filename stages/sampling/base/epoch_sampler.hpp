@@ -5,14 +5,8 @@
 /// It collects names and labels, not pixels, so it belongs before the decoder.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <seam/stage.hpp>
-#include <string>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 namespace seam::stages {
 

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <numeric>
 #include <seam/random.hpp>
-#include <span>
 #include <unordered_map>
 #include <vector>
 

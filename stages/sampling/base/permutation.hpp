@@ -4,8 +4,6 @@
 ///     order(0), order(1), ...   every row once
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <seam/random.hpp>
 
 namespace seam::stages {

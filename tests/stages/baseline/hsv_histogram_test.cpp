@@ -3,36 +3,22 @@
 #include <gmock/gmock.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
-#include <seam/testing.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
-#include <utility>
-#include <vector>
+
+#include "tests/stages/baseline/packets.hpp"
 
 namespace seam::stages::hsv_histogram_test {
 
 using seam::testing::Harness;
 using ::testing::HasSubstr;
 
-Packet packet_of(const Tensor& images) {
-  Packet packet;
-  packet.set(field::images, images);
-  return packet;
-}
+using baseline_test::packet_of;
 
 const auto conformance = seam::testing::conformance<HsvHistogram>({
-    .packets =
-        [](Harness&) {
-          std::vector<Packet> packets;
-          for (const float scale : {1.F, 2.F, 3.F}) {
-            packets.push_back(
-                packet_of((torch::arange(48.F).view({2, 3, 2, 4}) * scale).sin().abs()));
-          }
-          return packets;
-        },
+    .packets = &baseline_test::packets,
     .refused = {{{"hues", std::int64_t{0}}}},
 });
 

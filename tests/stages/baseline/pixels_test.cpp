@@ -3,35 +3,21 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
-#include <seam/testing.hpp>
 
 #include <cmath>
 #include <limits>
-#include <memory>
-#include <vector>
 
+#include "tests/stages/baseline/packets.hpp"
 #include "tests/stages/retrieval/batches.hpp"
 
 namespace seam::stages::pixels_test {
 
 using seam::testing::Harness;
 
-Packet packet_of(const Tensor& images) {
-  Packet packet;
-  packet.set(field::images, images);
-  return packet;
-}
+using baseline_test::packet_of;
 
 const auto conformance = seam::testing::conformance<Pixels>({
-    .packets =
-        [](Harness&) {
-          std::vector<Packet> packets;
-          for (const float scale : {1.F, 2.F, 3.F}) {
-            packets.push_back(
-                packet_of((torch::arange(48.F).view({2, 3, 2, 4}) * scale).sin().abs()));
-          }
-          return packets;
-        },
+    .packets = &baseline_test::packets,
 });
 
 Tensor embedded(Harness& harness, const Tensor& images) {
@@ -103,11 +89,8 @@ TEST(Pixels, NaNIsNotHidden) {
   Tensor images = torch::rand({1, 3, 2, 2});
   images[0][1][0][0] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_TRUE(embedded(harness, images).isnan().any().item<bool>());
-}
-
-TEST(Pixels, ABatchWithoutRowsIsEmbeddedAsNone) {
-  Harness harness("pixels", std::make_unique<Pixels>());
-  EXPECT_EQ(embedded(harness, torch::zeros({0, 3, 2, 2})).sizes(), torch::IntArrayRef({0, 12}));
+  Harness none("pixels", std::make_unique<Pixels>());
+  EXPECT_EQ(embedded(none, torch::zeros({0, 3, 2, 2})).sizes(), torch::IntArrayRef({0, 12}));
 }
 
 }  // namespace seam::stages::pixels_test

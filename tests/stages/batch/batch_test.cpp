@@ -3,34 +3,23 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <array>
-#include <filesystem>
-#include <memory>
-#include <set>
-#include <string>
-#include <vector>
 
 #include <seam/box.hpp>
 #include <seam/conformance.hpp>
 #include <seam/refusal_testing.hpp>
-#include <seam/testing.hpp>
 
 #include "stages/picture_paths.hpp"
+#include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages::batch_test {
 
 using seam::testing::Harness;
+using test::filled;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-Image filled(int height, int width, std::uint8_t value) {
-  Image image(height, width, 3);
-  std::fill_n(image.data(), image.bytes(), value);
-  return image;
-}
 
 Origin origin_of(int line) {
   return {.file = std::make_shared<const std::string>("list.txt"),
@@ -136,17 +125,13 @@ class BatchTest : public ::testing::Test {
   Harness harness_;
 };
 
-TEST_F(BatchTest, EmitsAsSoonAsItIsFull) {
+TEST_F(BatchTest, EmitsAsSoonAsItIsFullAndKeepsALastBatchThatIsNotFull) {
   harness_.set("size", 3);
   push_pictures(1, 2);
   EXPECT_THAT(sizes(), IsEmpty());
   push_pictures(3, 1);
   EXPECT_THAT(sizes(), ElementsAre(3));
-}
-
-TEST_F(BatchTest, KeepsALastBatchThatIsNotFull) {
-  harness_.set("size", 3);
-  push_pictures(1, 7);
+  push_pictures(4, 4);
   harness_.finish();
   EXPECT_THAT(sizes(), ElementsAre(3, 3, 1));
   EXPECT_THAT(harness_.drops(), IsEmpty());
@@ -205,22 +190,6 @@ TEST_F(BatchTest, BatchesThatMayBeDroppedAreNotConsecutive) {
   EXPECT_EQ(batch.batch_size(), 0U);
 }
 
-TEST_F(BatchTest, EmitsNothingForNothing) {
-  harness_.finish();
-  EXPECT_THAT(harness_.outputs(), IsEmpty());
-  EXPECT_THAT(harness_.errors(), IsEmpty());
-}
-
-TEST_F(BatchTest, StartsEveryFlowAfresh) {
-  harness_.set("size", 2);
-  push_pictures(1, 1);
-  harness_.finish();
-  harness_.push(picture(9, 8, 8));  // another size: another flow
-  harness_.finish();
-  EXPECT_THAT(sizes(), ElementsAre(1, 1));
-  EXPECT_THAT(harness_.errors(), IsEmpty());
-}
-
 TEST_F(BatchTest, GathersTheFieldsRowByRow) {
   harness_.set("size", 2);
   push_pictures(4, 2);
@@ -236,18 +205,12 @@ TEST_F(BatchTest, GathersTheFieldsRowByRow) {
   EXPECT_THAT(images.sizes(), ElementsAre(2, 3, 4, 6));
   EXPECT_EQ(images.min().item<float>(), 4 / 255.0F);
   EXPECT_EQ(images.max().item<float>(), 5 / 255.0F);
-}
 
-TEST_F(BatchTest, MarksWhatNobodySaid) {
-  harness_.set("size", 1);
-  Packet packet(origin_of(1));
-  packet.set(field::image, filled(2, 2, 0));
-  harness_.push(packet);
-  ASSERT_THAT(harness_.outputs(), SizeIs(1));
-  const Packet& batch = harness_.outputs()[0];
-  EXPECT_THAT(batch.get(field::items), ElementsAre(""));
-  EXPECT_THAT(batch.get(field::categories), ElementsAre(-1));
-  EXPECT_THAT(batch.get(field::indices), ElementsAre(-1));
+  harness_.push(test::packet_with(filled(4, 6, 0))).finish();
+  const Packet& bare = harness_.outputs().back();
+  EXPECT_THAT(bare.get(field::items), ElementsAre(""));
+  EXPECT_THAT(bare.get(field::categories), ElementsAre(-1));
+  EXPECT_THAT(bare.get(field::indices), ElementsAre(-1));
 }
 
 TEST_F(BatchTest, NeverSplitsAGroup) {
@@ -265,13 +228,6 @@ TEST_F(BatchTest, NeverSplitsAGroup) {
   EXPECT_THAT(harness_.outputs()[0].get(field::roles),
               ElementsAre(Role::anchor, Role::positive, Role::negative, Role::anchor,
                           Role::positive, Role::negative));
-}
-
-TEST_F(BatchTest, FillsUpToItsSizeWithWholeGroups) {
-  harness_.set("size", 6);
-  for (int group = 0; group < 4; ++group) push(triplet(3 * group + 1, group));
-  harness_.finish();
-  EXPECT_THAT(sizes(), ElementsAre(6, 6));
 }
 
 TEST_F(BatchTest, DoesNotWaitWhereTheGroupsSizeIsKnown) {
@@ -315,39 +271,34 @@ TEST_F(BatchTest, NamesBothPicturesWhereSizesDiffer) {
 }
 
 TEST_F(BatchTest, RefusesGreyPictures) {
-  Packet packet(origin_of(1));
-  packet.set(field::image, Image(2, 2, 1));
-  harness_.push(packet);
+  harness_.push(test::packet_with(Image(2, 2, 1)));
   ASSERT_THAT(harness_.errors(), SizeIs(1));
   EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("three channels"));
 }
 
 TEST_F(BatchTest, RefusesParametersThatCannotWork) {
-  Harness mean("batch", std::make_unique<Batch>());
-  mean.set("mean", Value{std::vector<double>{0.5, 0.5}});
-  EXPECT_REFUSED(mean.open(), Fault::configuration, "parameter 'mean' has 2 numbers");
-  Harness deviation("batch", std::make_unique<Batch>());
-  deviation.set("deviation", Value{std::vector<double>{0.5, 0.5, 0.0}});
-  EXPECT_REFUSED(deviation.open(), Fault::configuration, "parameter 'deviation' must be above 0");
+  const auto expect_refused = [](const char* parameter, const std::vector<double>& numbers,
+                                 const char* message) {
+    Harness harness("batch", std::make_unique<Batch>());
+    harness.set(parameter, Value{numbers});
+    EXPECT_REFUSED(harness.open(), Fault::configuration, message);
+  };
+  expect_refused("mean", {0.5, 0.5}, "parameter 'mean' has 2 numbers");
+  expect_refused("deviation", {0.5, 0.5, 0.0}, "parameter 'deviation' must be above 0");
   for (const char* parameter : {"mean", "deviation"}) {
     for (const double number : {123.675, 1.01, -0.1}) {
-      Harness bytes("batch", std::make_unique<Batch>());
-      bytes.set(parameter, Value{std::vector<double>{0.5, 0.5, number}});
-      EXPECT_REFUSED(bytes.open(), Fault::configuration, "but the values are from 0 to 1; divide");
+      expect_refused(parameter, {0.5, 0.5, number}, "but the values are from 0 to 1; divide");
     }
   }
-  Harness groups("batch", std::make_unique<Batch>());
-  groups.set("size", 2).set("group_size", 3);
-  EXPECT_REFUSED(groups.open(), Fault::configuration, "group_size is 3 and size is 2");
+  harness_.set("size", 2).set("group_size", 3);
+  EXPECT_REFUSED(harness_.open(), Fault::configuration, "group_size is 3 and size is 2");
 }
 
 TEST_F(BatchTest, NormalisesAsTold) {
   harness_.set("size", 1)
       .set("mean", Value{std::vector<double>{0.0, 0.5, 1.0}})
       .set("deviation", Value{std::vector<double>{1.0, 0.5, 0.25}});
-  Packet packet(origin_of(1));
-  packet.set(field::image, filled(2, 2, 255));
-  harness_.push(packet);
+  harness_.push(test::packet_with(filled(2, 2, 255)));
   ASSERT_THAT(harness_.outputs(), SizeIs(1));
   const Tensor images = harness_.outputs()[0].get(field::images);
   EXPECT_EQ(images[0][0].max().item<float>(), 1);
@@ -417,41 +368,29 @@ TEST_F(BatchTest, CallsWhatItCarriesByThePlural) {
   EXPECT_EQ(parse_carried("x_1 as left").from, "x_1");
 }
 
-TEST_F(BatchTest, NamesThePictureThatLacksACarriedField) {
-  harness_.set("size", 4).set("carry", "view");
-  harness_.push(with_more(1)).push(picture(2)).push(with_more(3)).finish();
-  ASSERT_THAT(harness_.errors(), SizeIs(1));
+TEST_F(BatchTest, NamesBothPicturesWhereCarriedFieldsDiffer) {
+  harness_.set("size", 9).set("carry", Value{std::vector<std::string>{"view", "profile"}});
+  Packet longer = with_more(3);
+  longer.set(profile, {1, 2, 3});
+  Packet other = picture(4);
+  other.set(Field<std::string>{"view"}, "front");
+  harness_.push(with_more(1)).push(picture(2)).push(longer).push(other).push(with_more(5)).finish();
+  ASSERT_THAT(harness_.errors(), SizeIs(3));
   EXPECT_THAT(harness_.errors()[0].what(),
               AllOf(HasSubstr("list.txt:2"), HasSubstr("'view'"), HasSubstr("list.txt:1")));
+  EXPECT_THAT(harness_.errors()[1].what(), AllOf(HasSubstr("list.txt:3"), HasSubstr("f64[3]"),
+                                                 HasSubstr("list.txt:1"), HasSubstr("f64[2]")));
+  EXPECT_THAT(harness_.errors()[2].what(),
+              AllOf(HasSubstr("std::string"), HasSubstr("std::int64_t")));
   EXPECT_THAT(sizes(), ElementsAre(2));
 }
 
-TEST_F(BatchTest, NamesBothPicturesWhereCarriedValuesDiffer) {
-  harness_.set("size", 4).set("carry", "profile");
-  Packet longer = with_more(2);
-  longer.set(profile, {1, 2, 3});
-  harness_.push(with_more(1)).push(longer).finish();
-  ASSERT_THAT(harness_.errors(), SizeIs(1));
-  EXPECT_THAT(harness_.errors()[0].what(), AllOf(HasSubstr("list.txt:2"), HasSubstr("f64[3]"),
-                                                 HasSubstr("list.txt:1"), HasSubstr("f64[2]")));
-}
-
-TEST_F(BatchTest, RefusesACarriedFieldOfAnotherType) {
-  harness_.set("size", 4).set("carry", "view");
-  Packet other = picture(2);
-  other.set(Field<std::string>{"view"}, "front");
-  harness_.push(with_more(1)).push(other).finish();
-  ASSERT_THAT(harness_.errors(), SizeIs(1));
-  EXPECT_THAT(harness_.errors()[0].what(),
-              AllOf(HasSubstr("std::string"), HasSubstr("std::int64_t")));
-}
-
-TEST_F(BatchTest, ForgetsWhatItCarriedInTheFlowBefore) {
+TEST_F(BatchTest, StartsEveryFlowAfresh) {
   harness_.set("size", 4).set("carry", "profile");
   harness_.push(with_more(1)).finish();
-  Packet longer = with_more(2);
-  longer.set(profile, {1, 2, 3});
-  harness_.push(longer).finish();
+  Packet larger = picture(2, 8, 8);
+  larger.set(profile, {1, 2, 3});
+  harness_.push(larger).finish();
   EXPECT_THAT(harness_.errors(), IsEmpty());
   EXPECT_THAT(sizes(), ElementsAre(1, 1));
 }
@@ -459,28 +398,23 @@ TEST_F(BatchTest, ForgetsWhatItCarriedInTheFlowBefore) {
 TEST(ImagesToTensor, PutsEveryPixelWhereItBelongs) {
   const std::vector<Image> images{numbered(3, 5, 0), numbered(3, 5, 100)};
   BatchMemory memory;
-  for (const auto layout : {MemoryLayout::channels_last, MemoryLayout::contiguous}) {
-    const Tensor tensor = images_to_tensor(images, memory, {}, layout);
+  for (const auto order : {ChannelOrder::last, ChannelOrder::first}) {
+    const Tensor tensor = images_to_tensor(images, memory, {}, order);
     ASSERT_THAT(tensor.sizes(), ElementsAre(2, 3, 3, 5));
+    EXPECT_TRUE(tensor.is_contiguous(order == ChannelOrder::first
+                                         ? torch::MemoryFormat::Contiguous
+                                         : torch::MemoryFormat::ChannelsLast));
     for (int n = 0; n < 2; ++n) {
       for (int c = 0; c < 3; ++c) {
         for (int y = 0; y < 3; ++y) {
           for (int x = 0; x < 5; ++x) {
-            EXPECT_EQ(
-                tensor[n][c][y][x].item<float>(),
-                static_cast<float>(images[static_cast<std::size_t>(n)].row(y)[3 * x + c]) / 255.0F);
+            EXPECT_EQ(tensor[n][c][y][x].item<float>(),
+                      static_cast<float>(images[n].row(y)[3 * x + c]) / 255.0F);
           }
         }
       }
     }
   }
-}
-
-TEST(ImagesToTensor, LiesInMemoryAsAsked) {
-  const std::vector<Image> images{numbered(3, 5, 0), numbered(3, 5, 100)};
-  BatchMemory memory;
-  EXPECT_TRUE(images_to_tensor(images, memory).is_contiguous(torch::MemoryFormat::ChannelsLast));
-  EXPECT_TRUE(images_to_tensor(images, memory, {}, MemoryLayout::contiguous).is_contiguous());
 }
 
 TEST(ImagesToTensor, RefusesImagesOfDifferentSizes) {

@@ -5,10 +5,8 @@
 
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <seam/refusal_testing.hpp>
-#include <string>
 #include <thread>
 
 #include "tests/support/kept_environment.hpp"

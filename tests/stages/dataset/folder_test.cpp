@@ -2,51 +2,34 @@
 
 #include <gmock/gmock.h>
 
-#include <memory>
 #include <seam/conformance.hpp>
-#include <seam/testing.hpp>
-#include <set>
-#include <string>
-#include <tuple>
-#include <vector>
 
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages::folder_test {
 
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 void write_classes(const TemporaryFolder& folder) {
   for (const char* file : {"hats/b.PNG", "hats/a.jpg", "boots/old/c.jpeg", "boots/a.jpg",
                            "boots-2/a.jpg", "boots/notes.txt", ".cache/a.jpg", "hats/.a.jpg.swp"}) {
-    write_file(folder.path() / file, "pixels");
+    folder.write(file, "pixels");
   }
 }
 
 const auto conformance = testing::conformance<Folder>({
     .parameters = {{"root", std::string("nowhere")}},
-    .connect =
-        [](testing::Harness& harness) {
-          auto folder = shared_folder(&write_classes);
-          harness.set("root", folder->path().string());
-          return folder;
-        },
+    .connect = rooted_in(&write_classes),
     .refused = {{{"fold", std::int64_t{1}}}, {{"part", std::string("held_out")}}},
 });
 
 /// (file, item, category, index)
 using Row = std::tuple<std::string, std::string, std::int64_t, std::int64_t>;
 
-class FolderStage : public ::testing::Test {
+class FolderStage : public DataSetTest<Folder> {
  protected:
-  [[nodiscard]] std::unique_ptr<testing::Harness> make() const {
-    auto harness = std::make_unique<testing::Harness>("items", std::make_unique<Folder>());
-    harness->set("root", folder_.path().string());
-    return harness;
-  }
   [[nodiscard]] std::vector<Row> rows(testing::Harness& harness) const {
     harness.produce();
     std::vector<Row> found;
@@ -58,9 +41,7 @@ class FolderStage : public ::testing::Test {
     }
     return found;
   }
-  void write(const std::string& file) const { write_file(folder_.path() / file, "pixels"); }
-
-  TemporaryFolder folder_;
+  void write(const std::string& file) const { folder_.write(file, "pixels"); }
 };
 
 TEST_F(FolderStage, TakesFoldersForClassesInTheOrderOfTheirNames) {
@@ -87,15 +68,6 @@ TEST_F(FolderStage, TakesEachPictureOfAFlatFolderForAnItem) {
   EXPECT_THAT(rows(*make()), ElementsAre(Row{"a.jpg", "a.jpg", 0, 0}, Row{"b.jpg", "b.jpg", 0, 1}));
 }
 
-TEST_F(FolderStage, TakesEachPictureForAnItemWhereAsked) {
-  write("x/b.jpg");
-  write("a.jpg");
-  const auto harness = make();
-  harness->set("items", "picture");
-  EXPECT_THAT(rows(*harness),
-              ElementsAre(Row{"a.jpg", "a.jpg", 0, 0}, Row{"x/b.jpg", "x/b.jpg", 1, 1}));
-}
-
 TEST_F(FolderStage, TakesTheInnermostFolderForAnItemWhereAsked) {
   write("dresses/id_1/a.jpg");
   write("dresses/id_1/b.jpg");
@@ -109,21 +81,19 @@ TEST_F(FolderStage, TakesTheInnermostFolderForAnItemWhereAsked) {
                                           Row{"shirts/id_1/a.jpg", "shirts/id_1", 1, 3}));
 }
 
-TEST_F(FolderStage, RefusesToGuessWhatFoldersMean) {
+TEST_F(FolderStage, AsksWhatFoldersMeanWhereTheRootHasPicturesToo) {
   write("x/b.jpg");
   write("a.jpg");
   EXPECT_THAT(error_of([&] { make()->open(); }), AllOf(HasSubstr("'a.jpg'"), HasSubstr("'x/b.jpg'"),
                                                        HasSubstr("items = \"picture\"")));
-  EXPECT_THAT(error_of([&] { make()->set("items", "class").open(); }),
-              HasSubstr("is not in a folder of 'root'"));
-}
-
-TEST_F(FolderStage, ReadsTheRootAloneWhereAsked) {
-  write("x/b.jpg");
-  write("a.jpg");
+  EXPECT_REFUSED(make()->set("items", "class").open(), Fault::data, "is not in a folder of 'root'");
   const auto harness = make();
-  harness->set("recursive", false);
-  EXPECT_THAT(rows(*harness), ElementsAre(Row{"a.jpg", "a.jpg", 0, 0}));
+  harness->set("items", "picture");
+  EXPECT_THAT(rows(*harness),
+              ElementsAre(Row{"a.jpg", "a.jpg", 0, 0}, Row{"x/b.jpg", "x/b.jpg", 1, 1}));
+  const auto root_alone = make();
+  root_alone->set("recursive", false);
+  EXPECT_THAT(rows(*root_alone), ElementsAre(Row{"a.jpg", "a.jpg", 0, 0}));
 }
 
 TEST_F(FolderStage, CountsAnEmptyFolderAsACategoryAndSaysSo) {
@@ -132,8 +102,7 @@ TEST_F(FolderStage, CountsAnEmptyFolderAsACategoryAndSaysSo) {
   std::filesystem::create_directories(folder_.path() / "b");
   const auto harness = make();
   EXPECT_THAT(rows(*harness), ElementsAre(Row{"a/a.jpg", "a", 0, 0}, Row{"c/a.jpg", "c", 2, 1}));
-  EXPECT_THAT(harness->log(), Contains(::testing::Field(&testing::LogLine::text,
-                                                        HasSubstr("category 'b' has no image"))));
+  EXPECT_THAT(harness->log(), has_line("category 'b' has no image"));
 }
 
 TEST_F(FolderStage, NumbersCategoriesAsTold) {
@@ -151,51 +120,20 @@ TEST_F(FolderStage, SaysWhatItLeavesOut) {
   const auto harness = make();
   harness->open();
   EXPECT_THAT(harness->log(),
-              Contains(::testing::Field(
-                  &testing::LogLine::text,
-                  HasSubstr("1 file with a different extension was left out (boots/notes.txt)"))));
+              has_line("1 file with a different extension was left out (boots/notes.txt)"));
   const auto other = make();
   other->set("extensions", "txt");
   EXPECT_THAT(rows(*other), ElementsAre(Row{"boots/notes.txt", "boots", 0, 0}));
 }
 
-TEST_F(FolderStage, SaysWhatIsMissing) {
-  EXPECT_THAT(error_of([&] { make()->set("root", "/nowhere").open(); }), HasSubstr("/nowhere"));
+TEST_F(FolderStage, RefusesWhatCannotBeRead) {
+  EXPECT_REFUSED(make()->set("root", "/nowhere").open(), Fault::data, "/nowhere");
   write("notes.txt");
   EXPECT_THAT(error_of([&] { make()->open(); }),
               AllOf(HasSubstr("no image in"), HasSubstr("jpg, jpeg"), HasSubstr("notes.txt")));
-}
-
-TEST_F(FolderStage, RefusesALinkToAFolderThatItLiesIn) {
   write("x/a.jpg");
   std::filesystem::create_directory_symlink(folder_.path(), folder_.path() / "x/again");
-  EXPECT_THAT(error_of([&] { make()->open(); }), HasSubstr("a link to one of its parent folders"));
-}
-
-TEST_F(FolderStage, ServesPartsThatHaveNoItemInCommon) {
-  for (int item = 0; item < 10; ++item) {
-    for (int picture = 0; picture < 3; ++picture) {
-      write("item" + std::to_string(item) + "/" + std::to_string(picture) + ".jpg");
-    }
-  }
-  std::set<Row> all;
-  std::set<std::string> train_items;
-  for (const char* part : {"train", "held_out"}) {
-    const auto harness = make();
-    harness->set("folds", 5).set("fold", 2).set("part", part);
-    const std::vector<Row> served = rows(*harness);
-    EXPECT_EQ(served.size(), part == std::string("train") ? 24U : 6U);
-    for (const Row& row : served) {
-      EXPECT_TRUE(all.insert(row).second);
-      if (part == std::string("train"))
-        train_items.insert(std::get<1>(row));
-      else
-        EXPECT_FALSE(train_items.contains(std::get<1>(row)));
-      // The index in the whole split: the same image has the same index.
-      EXPECT_EQ(std::get<3>(row), std::get<2>(row) * 3 + std::get<0>(row)[6] - '0');
-    }
-  }
-  EXPECT_EQ(all.size(), 30U);
+  EXPECT_REFUSED(make()->open(), Fault::data, "a link to one of its parent folders");
 }
 
 }  // namespace seam::stages::folder_test

@@ -2,12 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
 #include <set>
-#include <string>
-#include <vector>
 
 namespace seam::stages::folds_test {
 
@@ -43,9 +39,12 @@ TEST(Folds, DependOnNamesAndSeedAlone) {
   EXPECT_NE(folds, folds_of(items, 4, 10));
 }
 
-TEST(Folds, NeedAsManyItems) {
+TEST(Folds, NeedAsManyItemsAndLeaveSome) {
   EXPECT_REFUSED((void)folds_of(some_items(3, 5), 4, 0), Fault::configuration,
                  "3 items, too few for 4 folds");
+  EXPECT_NO_THROW(static_cast<void>(held_out(some_items(3, 5), 2, 0)));
+  EXPECT_REFUSED((void)held_out(some_items(3, 5), 3, 0), Fault::configuration,
+                 "3 items, and hold_out is 3: no item would be left");
 }
 
 TEST(HeldOut, AreSoManyItemsWithAllTheirPictures) {
@@ -68,12 +67,6 @@ TEST(HeldOut, DependOnNamesAndSeedAlone) {
   const std::vector<bool> of_reversed = held_out(reversed, 5, 9);
   EXPECT_EQ(held, std::vector<bool>(of_reversed.rbegin(), of_reversed.rend()));
   EXPECT_NE(held, held_out(items, 5, 10));
-}
-
-TEST(HeldOut, LeaveSomeItem) {
-  EXPECT_NO_THROW(static_cast<void>(held_out(some_items(3, 5), 2, 0)));
-  EXPECT_REFUSED((void)held_out(some_items(3, 5), 3, 0), Fault::configuration,
-                 "3 items, and hold_out is 3: no item would be left");
 }
 
 }  // namespace seam::stages::folds_test

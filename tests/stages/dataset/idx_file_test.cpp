@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <zlib.h>
 
-#include <string>
-
 #include "tests/stages/dataset/idx_files.hpp"
 
 namespace seam::stages::idx_file_test {
@@ -15,7 +13,7 @@ using ::testing::HasSubstr;
 class IdxFile : public ::testing::Test {
  protected:
   [[nodiscard]] std::string error_with(const std::string& content, int dimensions = 1) const {
-    write_file(folder_.path() / "file", content);
+    folder_.write("file", content);
     return error_of(
         [&] { static_cast<void>(read_idx(folder_.path() / "file", dimensions, "labels")); });
   }
@@ -24,7 +22,7 @@ class IdxFile : public ::testing::Test {
 
 TEST_F(IdxFile, IsReadCompressedOrNot) {
   const std::string content = idx({2, 1, 3}, "abcdef");
-  write_file(folder_.path() / "plain", content);
+  folder_.write("plain", content);
   write_file_compressed(folder_.path() / "compressed", content);
   for (const char* name : {"plain", "compressed"}) {
     const IdxArray array = read_idx(folder_.path() / name, 3, "pictures");
@@ -33,25 +31,19 @@ TEST_F(IdxFile, IsReadCompressedOrNot) {
   }
 }
 
-TEST_F(IdxFile, AMissingFileIsNamed) {
-  EXPECT_THAT(error_of([&] { static_cast<void>(read_idx(folder_.path() / "none", 1, "labels")); }),
-              HasSubstr("no file"));
-}
-
-TEST_F(IdxFile, RefusesWhatIsNoIdxFile) {
+TEST_F(IdxFile, RefusesWhatIsNoSuchFile) {
   EXPECT_THAT(error_with(""), HasSubstr("is not an idx file"));
   EXPECT_THAT(error_with("a text"), HasSubstr("is not an idx file"));
   EXPECT_THAT(error_with(std::string(2, '\0')), HasSubstr("is not an idx file"));
-}
-
-TEST_F(IdxFile, RefusesOtherTypesAndDimensions) {
+  EXPECT_REFUSED(static_cast<void>(read_idx(folder_.path() / "none", 1, "labels")), Fault::data,
+                 "no file");
   EXPECT_THAT(error_with(idx({2, 1, 3}, "abcdef")), HasSubstr("swapped"));
   std::string floats = idx({2}, "ab");
   floats[2] = '\x0D';
   EXPECT_THAT(error_with(floats), HasSubstr("type 13"));
 }
 
-TEST_F(IdxFile, RefusesEveryLengthButTheRightOne) {
+TEST_F(IdxFile, RefusesOtherLengthsAndSizesThatCannotBe) {
   const std::string content = idx({4}, "abcd");
   for (std::size_t length = 0; length < content.size(); ++length) {
     EXPECT_NE(error_with(content.substr(0, length)), "no error") << length;
@@ -60,9 +52,6 @@ TEST_F(IdxFile, RefusesEveryLengthButTheRightOne) {
   EXPECT_THAT(error_with(content.substr(0, 11)), HasSubstr("4 bytes, but 3 follow"));
   EXPECT_EQ(error_with(content), "no error");
   EXPECT_THAT(error_with(content + "e"), HasSubstr("longer than its declared sizes"));
-}
-
-TEST_F(IdxFile, RefusesSizesThatCannotBe) {
   EXPECT_THAT(error_with(idx({0}, "")), HasSubstr("is empty"));
   EXPECT_THAT(error_with(idx({0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}, "abc"), 3),
               HasSubstr("more than 16 GiB"));
@@ -70,7 +59,7 @@ TEST_F(IdxFile, RefusesSizesThatCannotBe) {
 
 TEST_F(IdxFile, RefusesACompressedFileThatIsCutOrDamaged) {
   write_file_compressed(folder_.path() / "whole", idx({1000}, std::string(1000, 'x')));
-  const std::string whole = file_content(folder_.path() / "whole");
+  const std::string whole = test::text_of_file(folder_.path() / "whole");
   for (std::size_t length = 0; length < whole.size(); ++length) {
     EXPECT_NE(error_with(whole.substr(0, length)), "no error") << length;
   }

@@ -4,11 +4,6 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include <cstdint>
-#include <filesystem>
-#include <string>
-#include <vector>
-
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages {

@@ -3,37 +3,28 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <seam/conformance.hpp>
-#include <seam/testing.hpp>
-#include <string>
-#include <vector>
 
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages::inshop_test {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::Field;
 using ::testing::HasSubstr;
 
 void inshop_list(const TemporaryFolder& folder, const std::string& name) {
-  write_file(folder.path() / name,
-             list_of({"img/MEN/Denim/id_00000001/01_1_front.jpg id_00000001 train",
-                      "img/WOMEN/Skirts/id_00000002/01_1_front.jpg id_00000002 query",
-                      "img/MEN/Denim/id_00000001/01_2_side.jpg id_00000001 train",
-                      "img/WOMEN/Skirts/id_00000002/02_1_front.jpg id_00000002 gallery",
-                      "img/WOMEN/Dresses/id_00000003/01_1_front.jpg id_00000003 train"}));
+  folder.write(name, list_of({"img/MEN/Denim/id_00000001/01_1_front.jpg id_00000001 train",
+                              "img/WOMEN/Skirts/id_00000002/01_1_front.jpg id_00000002 query",
+                              "img/MEN/Denim/id_00000001/01_2_side.jpg id_00000001 train",
+                              "img/WOMEN/Skirts/id_00000002/02_1_front.jpg id_00000002 gallery",
+                              "img/WOMEN/Dresses/id_00000003/01_1_front.jpg id_00000003 train"}));
 }
 
 void write_data_set(const TemporaryFolder& folder) {
   inshop_list(folder, "Eval/list_eval_partition.txt");
-  write_file(folder.path() / "img/MEN/Denim/id_00000001/01_1_front.jpg", "pixels");
-  write_file(folder.path() / "img/WOMEN/Skirts/id_00000002/01_1_front.jpg", "pixels");
-  write_file(folder.path() / "img/WOMEN/Skirts/id_00000002/02_1_front.jpg", "pixels");
+  folder.write("img/MEN/Denim/id_00000001/01_1_front.jpg", "pixels");
+  folder.write("img/WOMEN/Skirts/id_00000002/01_1_front.jpg", "pixels");
+  folder.write("img/WOMEN/Skirts/id_00000002/02_1_front.jpg", "pixels");
 }
 
 const auto conformance = testing::conformance<Inshop>({
@@ -41,14 +32,7 @@ const auto conformance = testing::conformance<Inshop>({
     .connect = rooted_in(&write_data_set),
 });
 
-class InshopStage : public DataSetTest<Inshop, &write_data_set> {
- protected:
-  static std::vector<std::int64_t> indices(const testing::Harness& harness) {
-    std::vector<std::int64_t> found;
-    for (const Packet& packet : harness.outputs()) found.push_back(packet.get(field::index));
-    return found;
-  }
-};
+class InshopStage : public DataSetTest<Inshop, &write_data_set> {};
 
 TEST_F(InshopStage, AnotherListThanTheOfficialOneIsMarked) {
   const auto query = make();
@@ -58,9 +42,7 @@ TEST_F(InshopStage, AnotherListThanTheOfficialOneIsMarked) {
             "query split has 1 image of 1 item instead of the official 14,218 of 3,985, the "
             "gallery split has 1 image of 1 item instead of the official 12,612 of 3,985, 3 "
             "categories instead of the official 23");
-  EXPECT_THAT(query->log(),
-              Contains(Field(&testing::LogLine::text,
-                             HasSubstr("not the data of published results: the train"))));
+  EXPECT_THAT(query->log(), has_line("not the data of published results: the train"));
   const auto some = make();
   some->set("limit", 1).open();
   EXPECT_THAT(difference_of(*some), HasSubstr("images of the train split, 1 of 3 train images"));
@@ -91,21 +73,13 @@ TEST_F(InshopStage, NumbersCategoriesOverAllSplits) {
   EXPECT_EQ(harness->outputs()[0].get(field::index), 0);
 }
 
-TEST_F(InshopStage, StartsAgainInTheNextFlow) {
-  const auto harness = make();
-  harness->produce(2).finish();
-  (void)harness->take_outputs();
-  harness->produce();
-
-  EXPECT_THAT(indices(*harness), ElementsAre(0, 1, 2));
-}
-
 TEST_F(InshopStage, LimitsAndSaysSo) {
   const auto harness = make();
   harness->set("limit", 2).produce();
 
-  EXPECT_THAT(indices(*harness), ElementsAre(0, 1));
-  EXPECT_THAT(harness->log(), Contains(Field(&testing::LogLine::text, HasSubstr("2 of 3 train"))));
+  EXPECT_THAT(indices_of(*harness), ElementsAre(0, 1));
+  EXPECT_THAT(harness->log(), has_line("2 of 3 train"));
+  EXPECT_THAT(harness->log(), has_line("1 train item has one image"));
 }
 
 TEST_F(InshopStage, ServesAFoldWithTheIndicesOfTheSplit) {
@@ -114,22 +88,14 @@ TEST_F(InshopStage, ServesAFoldWithTheIndicesOfTheSplit) {
   for (const char* part : {"train", "held_out"}) {
     const auto harness = make();
     harness->set("folds", 2).set("part", part).produce();
-    parts.push_back(indices(*harness));
+    parts.push_back(indices_of(*harness));
+    EXPECT_THAT(served_of(*harness), ElementsAre(harness->outputs()[0].get(field::item)));
   }
   std::sort(parts.begin(), parts.end());
   EXPECT_THAT(parts, ElementsAre(ElementsAre(0, 1), ElementsAre(2)));
-  EXPECT_THAT(error_of([this] { make()->set("folds", 3).open(); }),
-              HasSubstr("too few for 3 folds"));
-  EXPECT_THAT(error_of([this] { make()->set("folds", 2).set("fold", 2).open(); }),
-              HasSubstr("folds count from 0"));
-}
-
-TEST_F(InshopStage, ReportsTheList) {
-  const auto harness = make();
-  harness->produce();
-
-  EXPECT_THAT(harness->log(),
-              Contains(Field(&testing::LogLine::text, HasSubstr("1 train item has one image"))));
+  EXPECT_REFUSED(make()->set("folds", 3).open(), Fault::configuration, "too few for 3 folds");
+  EXPECT_REFUSED(make()->set("folds", 2).set("fold", 2).open(), Fault::configuration,
+                 "folds count from 0");
 }
 
 TEST_F(InshopStage, ReadsAnotherList) {
@@ -142,22 +108,22 @@ TEST_F(InshopStage, ReadsAnotherList) {
 }
 
 TEST_F(InshopStage, RefusesUnexpectedCounts) {
-  EXPECT_THAT(error_of([this] { make()->set("expect_query", 14'218).open(); }),
-              HasSubstr("14218 were expected"));
+  for (const char* part : {"train", "query", "gallery"}) {
+    EXPECT_REFUSED(make()->set(std::string("expect_") + part, 14'218).open(), Fault::data,
+                   std::string(part) + " images");
+    EXPECT_REFUSED(make()->set(std::string("expect_") + part, 14'218).open(), Fault::data,
+                   "14218 were expected");
+  }
 }
 
 TEST_F(InshopStage, SaysWhatIsMissing) {
-  EXPECT_THAT(error_of([this] { make()->set("root", "/nowhere").open(); }), HasSubstr("/nowhere"));
-  EXPECT_THAT(error_of([this] { make()->set("list", "none.txt").open(); }), HasSubstr("none.txt"));
+  EXPECT_REFUSED(make()->set("root", "/nowhere").open(), Fault::data, "/nowhere");
+  EXPECT_REFUSED(make()->set("list", "none.txt").open(), Fault::data, "none.txt");
   std::filesystem::remove_all(folder_.path() / "img");
-  EXPECT_THAT(error_of([this] { make()->open(); }), HasSubstr("01_1_front.jpg' is missing"));
-}
-
-TEST_F(InshopStage, RefusesAnEmptySplit) {
-  write_file(folder_.path() / "Eval/list_eval_partition.txt",
-             list_of({"img/MEN/Denim/id_00000001/01_1_front.jpg id_00000001 train"}));
-  EXPECT_THAT(error_of([this] { make()->set("split", "query").open(); }),
-              HasSubstr("has no query images"));
+  EXPECT_REFUSED(make()->open(), Fault::data, "01_1_front.jpg' is missing");
+  folder_.write("Eval/list_eval_partition.txt",
+                list_of({"img/MEN/Denim/id_00000001/01_1_front.jpg id_00000001 train"}));
+  EXPECT_REFUSED(make()->set("split", "query").open(), Fault::data, "has no query images");
 }
 
 /// Distributes the images over the items as evenly as possible.
@@ -250,12 +216,8 @@ TEST(OfficialInshop, OtherCountsAreKnown) {
 
 /// Real names and items, distributed over the splits at random with the official counts.
 TEST(OfficialInshop, ARandomPartitionOfTheRealImagesIsKnown) {
-  const char* const data = std::getenv("SEAM_TEST_DATA");
-  if (data == nullptr)
-    GTEST_SKIP() << "SEAM_TEST_DATA names no folder with deepfashion-inshop-lists";
-  const auto file = std::filesystem::path(data) / "deepfashion-inshop-lists" /
-                    "list_eval_partition.SYNTHETIC-STATUS.txt";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no such list in SEAM_TEST_DATA";
+  const auto file = test_data("deepfashion-inshop-lists/list_eval_partition.SYNTHETIC-STATUS.txt");
+  if (file.empty()) GTEST_SKIP() << "no such list in SEAM_TEST_DATA";
   EXPECT_EQ(difference_from_official(read_inshop_list(file)),
             "WOMEN_Blouses_Shirts has 2,208 queries of 740 items instead of the official 2,094 "
             "queries of 697 items");

@@ -1,61 +1,60 @@
 /// Common code of tests of data sets: files in a test's own folder, lists in the In-Shop layout.
 #pragma once
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
-#include <cstddef>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <memory>
+#include <cstdlib>
 #include <seam/category_names.hpp>
-#include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
-#include <string>
-#include <vector>
 
-#include "stages/own_numbers.hpp"
 #include "stages/published_lists.hpp"
 #include "stages/served_items.hpp"
+#include "tests/support/text.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages {
 
 using test::TemporaryFolder;
 
-inline void write_file(const std::filesystem::path& file, const std::string& text) {
-  std::filesystem::create_directories(file.parent_path());
-  std::ofstream(file, std::ios::binary) << text;
-}
-
-inline std::string file_content(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+/// An interface that the data set offers.
+template <class Interface>
+Interface& interface_of(testing::Harness& harness) {
+  return *static_cast<Interface*>(harness.runner().interface(type_name<Interface>()));
 }
 
 /// The category names of an opened data set.
 inline const std::vector<std::string>& names_of(testing::Harness& harness) {
-  void* found = harness.runner().interface(type_name<CategoryNames>());
-  return static_cast<CategoryNames*>(found)->category_names();
-}
-
-/// Whether the opened data set numbers categories without names.
-inline bool has_own_numbers(testing::Harness& harness) {
-  void* found = harness.runner().interface(type_name<CategoryNames>());
-  return dynamic_cast<OwnNumbers&>(*static_cast<CategoryNames*>(found)).has_own_numbers();
+  return interface_of<CategoryNames>(harness).category_names();
 }
 
 /// The items of an opened data set.
 inline const ServedItems::Names& served_of(testing::Harness& harness) {
-  void* found = harness.runner().interface(type_name<ServedItems>());
-  return static_cast<ServedItems*>(found)->served_items();
+  return interface_of<ServedItems>(harness).served_items();
 }
 
 /// How an opened data set differs from the published one.
 inline std::string difference_of(testing::Harness& harness) {
-  void* found = harness.runner().interface(type_name<PublishedLists>());
-  return static_cast<PublishedLists*>(found)->difference();
+  return interface_of<PublishedLists>(harness).difference();
+}
+
+/// For a log: that it has a line with this text.
+inline auto has_line(const std::string& text) {
+  return ::testing::Contains(::testing::Field(&testing::LogLine::text, ::testing::HasSubstr(text)));
+}
+
+/// The images' positions in their list.
+inline std::vector<std::int64_t> indices_of(const testing::Harness& harness) {
+  std::vector<std::int64_t> found;
+  for (const Packet& packet : harness.outputs()) found.push_back(packet.get(field::index));
+  return found;
+}
+
+/// A folder below SEAM_TEST_DATA; empty if there is none.
+inline std::filesystem::path test_data(const std::string& below) {
+  const char* const root = std::getenv("SEAM_TEST_DATA");
+  if (root == nullptr || !std::filesystem::exists(std::filesystem::path(root) / below)) return {};
+  return std::filesystem::path(root) / below;
 }
 
 /// One folder for all stages of a conformance check: `fill` fills it for the first stage, and it is
@@ -82,10 +81,12 @@ inline auto rooted_in(void (*fill)(const TemporaryFolder&)) {
 }
 
 /// Tests of a data set whose `root` is a folder that `fill` fills.
-template <class Stage, void (*fill)(const TemporaryFolder&)>
+template <class Stage, void (*fill)(const TemporaryFolder&) = nullptr>
 class DataSetTest : public ::testing::Test {
  protected:
-  DataSetTest() { fill(folder_); }
+  DataSetTest() {
+    if constexpr (fill != nullptr) fill(folder_);
+  }
   [[nodiscard]] std::unique_ptr<testing::Harness> make() const {
     auto harness = std::make_unique<testing::Harness>("items", std::make_unique<Stage>());
     harness->set("root", folder_.path().string());

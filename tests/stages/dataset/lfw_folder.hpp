@@ -2,8 +2,6 @@
 /// pairs.
 #pragma once
 
-#include <string>
-
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages {
@@ -20,9 +18,9 @@ inline void write_faces(const TemporaryFolder& folder) {
        {"Ann/Ann_0001.jpg", "Ann/Ann_0002.jpg", "Bob/Bob_0001.jpg", "Bob/Bob_0002.jpg",
         "Cid/Cid_0001.jpg", "Cid/Cid_0002.jpg", "Dee_Dee/Dee_Dee_0001.jpg",
         "Dee_Dee/Dee_Dee_0002.jpg", "Dee_Dee/Dee_Dee_0003.jpg"}) {
-    write_file(folder.path() / "lfw" / file, "pixels");
+    folder.write("lfw/" + std::string(file), "pixels");
   }
-  write_file(folder.path() / "pairs.txt", two_folds);
+  folder.write("pairs.txt", two_folds);
 }
 
 }  // namespace seam::stages

@@ -3,12 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <memory>
 #include <seam/conformance.hpp>
-#include <seam/testing.hpp>
-#include <string>
-#include <vector>
 
 #include "stages/pair_fields.hpp"
 #include "tests/stages/dataset/lfw_folder.hpp"
@@ -16,7 +11,6 @@
 namespace seam::stages::lfw_pairs_test {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 void expect_refused(const std::string& text, const std::string& message) {
   EXPECT_REFUSED((void)parse_lfw_pairs({"pairs.txt", text}), Fault::data, message) << text;
@@ -77,10 +71,8 @@ TEST(LfwPairList, NoPairIsRefused) {
 }
 
 TEST(LfwPairList, ThePublishedListsAreReadWhole) {
-  const char* const data = std::getenv("SEAM_TEST_DATA");
-  if (data == nullptr) GTEST_SKIP() << "SEAM_TEST_DATA names no folder with lfw-lists";
-  const auto lists = std::filesystem::path(data) / "lfw-lists";
-  if (!std::filesystem::exists(lists)) GTEST_SKIP() << "no lfw-lists in SEAM_TEST_DATA";
+  const auto lists = test_data("lfw-lists");
+  if (lists.empty()) GTEST_SKIP() << "no lfw-lists in SEAM_TEST_DATA";
   const auto read = [](const std::filesystem::path& file) {
     return parse_lfw_pairs(read_list_text(file, "a list"));
   };
@@ -89,20 +81,24 @@ TEST(LfwPairList, ThePublishedListsAreReadWhole) {
   EXPECT_EQ(view2.pairs.size(), 6000U);
   EXPECT_EQ(read(lists / "with-header/pairsDevTrain.txt").pairs.size(), 2200U);
   EXPECT_EQ(read(lists / "with-header/pairsDevTest.txt").pairs.size(), 1000U);
-  EXPECT_THAT(error_of([&] { static_cast<void>(read(lists / "pairsDevTest.txt")); }),
-              HasSubstr("pairsDevTest.txt:1: the first line is a pair"));
+  EXPECT_REFUSED(static_cast<void>(read(lists / "pairsDevTest.txt")), Fault::data,
+                 "pairsDevTest.txt:1: the first line is a pair");
 }
 
-std::shared_ptr<void> connect_pairs(testing::Harness& harness) {
-  auto folder = shared_folder(&write_faces);
-  harness.set("root", (folder->path() / "lfw").string());
-  harness.set("list", (folder->path() / "pairs.txt").string());
-  return folder;
+/// Sets the stage to a folder that write_faces() has filled.
+void set_folder(testing::Harness& harness, const TemporaryFolder& folder) {
+  harness.set("root", (folder.path() / "lfw").string());
+  harness.set("list", (folder.path() / "pairs.txt").string());
 }
 
 const auto conformance = testing::conformance<LfwPairs>({
     .parameters = {{"root", std::string("nowhere")}, {"list", std::string("nowhere")}},
-    .connect = &connect_pairs,
+    .connect =
+        [](testing::Harness& harness) {
+          auto folder = shared_folder(&write_faces);
+          set_folder(harness, *folder);
+          return folder;
+        },
     .refused = {{{"fold", std::int64_t{1}}}, {{"part", std::string("train")}}},
 });
 
@@ -111,8 +107,7 @@ class LfwPairsStage : public ::testing::Test {
   LfwPairsStage() { write_faces(folder_); }
   [[nodiscard]] std::unique_ptr<testing::Harness> pairs() const {
     auto harness = std::make_unique<testing::Harness>("pairs", std::make_unique<LfwPairs>());
-    harness->set("root", (folder_.path() / "lfw").string());
-    harness->set("list", (folder_.path() / "pairs.txt").string());
+    set_folder(*harness, folder_);
     return harness;
   }
   TemporaryFolder folder_;
@@ -162,12 +157,12 @@ TEST_F(LfwPairsStage, ShuffledPairsStayPairs) {
 }
 
 TEST_F(LfwPairsStage, PairsThatDoNotFitAreRefused) {
-  EXPECT_THAT(error_of([&] { pairs()->set("expect", 6000).open(); }),
-              HasSubstr("8 pairs, but 6,000 were expected"));
-  EXPECT_THAT(error_of([&] { pairs()->set("part", "train").set("fold", 2).open(); }),
-              HasSubstr("the list has 2 folds, counted from 0"));
+  EXPECT_REFUSED(pairs()->set("expect", 6000).open(), Fault::data,
+                 "8 pairs, but 6,000 were expected");
+  EXPECT_REFUSED(pairs()->set("part", "train").set("fold", 2).open(), Fault::configuration,
+                 "the list has 2 folds, counted from 0");
   std::filesystem::remove(folder_.path() / "lfw/Dee_Dee/Dee_Dee_0003.jpg");
-  EXPECT_THAT(error_of([&] { pairs()->open(); }), HasSubstr("pairs.txt:7: '"));
+  EXPECT_REFUSED(pairs()->open(), Fault::data, "pairs.txt:7: '");
 }
 
 }  // namespace seam::stages::lfw_pairs_test

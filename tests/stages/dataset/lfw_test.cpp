@@ -2,11 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
-#include <memory>
 #include <seam/conformance.hpp>
-#include <seam/testing.hpp>
-#include <string>
 
 #include "tests/stages/dataset/lfw_folder.hpp"
 
@@ -53,13 +49,12 @@ TEST_F(LfwStage, PeopleOfAListAreLeftOut) {
   ASSERT_EQ(harness->outputs().size(), 5U);
   EXPECT_EQ(harness->outputs()[0].get(field::item), "Cid");
   EXPECT_EQ(harness->outputs()[0].get(field::index), 4);
-  EXPECT_THAT(
-      error_of([&] { images()->set("leave_out", (folder_.path() / "pairs.txt").string()).open(); }),
-      HasSubstr("no image"));
+  EXPECT_REFUSED(images()->set("leave_out", (folder_.path() / "pairs.txt").string()).open(),
+                 Fault::data, "no image");
 }
 
 TEST_F(LfwStage, OnlyPeopleOfAListAreServed) {
-  write_file(folder_.path() / "dev.txt", "1\nBob\t1\t2\nBob\t1\tDee_Dee\t3\n");
+  folder_.write("dev.txt", "1\nBob\t1\t2\nBob\t1\tDee_Dee\t3\n");
   const std::string dev = (folder_.path() / "dev.txt").string();
   const auto harness = images();
   harness->set("only", dev).produce();
@@ -77,18 +72,18 @@ TEST_F(LfwStage, OnlyPeopleOfAListAreServed) {
 }
 
 TEST_F(LfwStage, PeopleWhoAreNotThereCannotBeServedAlone) {
-  write_file(folder_.path() / "dev.txt", "1\nBob\t1\t2\nBob\t1\tEve\t1\n");
+  folder_.write("dev.txt", "1\nBob\t1\t2\nBob\t1\tEve\t1\n");
   const std::string dev = (folder_.path() / "dev.txt").string();
-  EXPECT_THAT(error_of([&] { images()->set("only", dev).open(); }),
-              HasSubstr("dev.txt' has 'Eve', who has no folder"));
+  EXPECT_REFUSED(images()->set("only", dev).open(), Fault::data,
+                 "dev.txt' has 'Eve', who has no folder");
   EXPECT_EQ(error_of([&] { images()->set("only", dev).set("expect", 0).open(); }), "no error");
 }
 
 TEST_F(LfwStage, AnotherCopyIsRefused) {
-  EXPECT_THAT(error_of([&] { images()->set("expect", 13'233).open(); }),
-              HasSubstr("9 images, but 13,233 are expected"));
+  EXPECT_REFUSED(images()->set("expect", 13'233).open(), Fault::data,
+                 "9 images, but 13,233 are expected");
   std::filesystem::remove(folder_.path() / "lfw/Cid/Cid_0001.jpg");
-  EXPECT_THAT(error_of([&] { images()->open(); }), HasSubstr("'Cid/Cid_0001.jpg' was expected"));
+  EXPECT_REFUSED(images()->open(), Fault::data, "'Cid/Cid_0001.jpg' was expected");
 }
 
 }  // namespace seam::stages::lfw_test

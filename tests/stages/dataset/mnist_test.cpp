@@ -4,55 +4,35 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
-#include <memory>
 #include <seam/conformance.hpp>
-#include <seam/testing.hpp>
-#include <string>
-#include <vector>
 
 #include "tests/stages/dataset/idx_files.hpp"
 
 namespace seam::stages::mnist_test {
 
 using seam::testing::Harness;
-using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::Field;
 using ::testing::HasSubstr;
 using Texts = std::vector<std::string>;
 
 /// Four pictures of 1x2 pixels.
 void write_data_set(const TemporaryFolder& folder) {
-  write_file(folder.path() / "train-images-idx3-ubyte", idx({4, 1, 2}, "abcdefgh"));
-  write_file(folder.path() / "train-labels-idx1-ubyte",
-             idx({4}, std::string("\x01\x00\x02\x01", 4)));
+  folder.write("train-images-idx3-ubyte", idx({4, 1, 2}, "abcdefgh"));
+  folder.write("train-labels-idx1-ubyte", idx({4}, std::string("\x01\x00\x02\x01", 4)));
 }
 
 const auto conformance = seam::testing::conformance<Mnist>({
     .parameters = {{"root", std::string("nowhere")}, {"shuffle", true}},
-    .connect =
-        [](Harness& harness) {
-          auto folder = shared_folder(&write_data_set);
-          harness.set("root", folder->path().string());
-          return folder;
-        },
+    .connect = rooted_in(&write_data_set),
 });
 
-class MnistStage : public ::testing::Test {
+class MnistStage : public DataSetTest<Mnist, &write_data_set> {
  protected:
-  MnistStage() { write_data_set(folder_); }
   [[nodiscard]] std::unique_ptr<Harness> make() const {
-    auto harness = std::make_unique<Harness>("pictures", std::make_unique<Mnist>());
-    harness->set("root", folder_.path().string()).set("classes", Texts{"boot", "bag", "coat"});
+    auto harness = DataSetTest::make();
+    harness->set("classes", Texts{"boot", "bag", "coat"});
     return harness;
   }
-  static std::vector<std::int64_t> indices(const Harness& harness) {
-    std::vector<std::int64_t> found;
-    for (const Packet& packet : harness.outputs()) found.push_back(packet.get(field::index));
-    return found;
-  }
-  TemporaryFolder folder_;
 };
 
 TEST_F(MnistStage, ServesPicturesWithTheirLabels) {
@@ -75,26 +55,21 @@ TEST_F(MnistStage, ServesPicturesWithTheirLabels) {
 TEST_F(MnistStage, ServesPartOfThem) {
   const auto harness = make();
   harness->set("skip", 1).set("limit", 2).produce();
-  EXPECT_THAT(indices(*harness), ElementsAre(1, 2));
-}
-
-TEST_F(MnistStage, ALimitBeyondTheEndIsToldOf) {
-  const auto harness = make();
-  harness->set("skip", 3).set("limit", 2).produce();
-  EXPECT_THAT(indices(*harness), ElementsAre(3));
-  EXPECT_THAT(harness->log(),
-              Contains(Field(&seam::testing::LogLine::text, HasSubstr("only 1 image is there"))));
+  EXPECT_THAT(indices_of(*harness), ElementsAre(1, 2));
+  const auto last = make();
+  last->set("skip", 3).set("limit", 2).produce();
+  EXPECT_THAT(indices_of(*last), ElementsAre(3));
+  EXPECT_THAT(last->log(), has_line("only 1 image is there"));
 }
 
 TEST_F(MnistStage, TheOrderDependsOnSeedAndEpochAlone) {
-  write_file(folder_.path() / "train-images-idx3-ubyte", idx({64, 1, 1}, std::string(64, 'a')));
-  write_file(folder_.path() / "train-labels-idx1-ubyte", idx({64}, std::string(64, '\x01')));
+  folder_.write("train-images-idx3-ubyte", idx({64, 1, 1}, std::string(64, 'a')));
+  folder_.write("train-labels-idx1-ubyte", idx({64}, std::string(64, '\x01')));
   const auto order = [&](std::uint64_t seed, std::int64_t epoch) {
     const auto harness = make();
     harness->set("shuffle", true).seed(seed).epoch(epoch).produce();
-    return indices(*harness);
+    return indices_of(*harness);
   };
-  EXPECT_EQ(order(1, 0), order(1, 0));
   EXPECT_NE(order(1, 0), order(1, 1));
   EXPECT_NE(order(1, 0), order(2, 0));
   std::vector<std::int64_t> sorted = order(1, 0);
@@ -123,22 +98,17 @@ TEST_F(MnistStage, WhatDoesNotFitIsRefused) {
   EXPECT_THAT(refused([](Harness& h) { h.set("split", "test"); }), HasSubstr("t10k-images"));
 }
 
-TEST_F(MnistStage, PicturesAndLabelsOfDifferentDataSetsAreRefused) {
-  write_file(folder_.path() / "train-labels-idx1-ubyte", idx({3}, std::string(3, '\0')));
-  EXPECT_THAT(error_of([&] { make()->open(); }), HasSubstr("4 images"));
-}
-
-TEST_F(MnistStage, AFileBesideItsCompressedFormIsRefused) {
+TEST_F(MnistStage, FilesThatDoNotFitEachOtherAreRefused) {
+  folder_.write("train-labels-idx1-ubyte", idx({3}, std::string(3, '\0')));
+  EXPECT_REFUSED(make()->open(), Fault::data, "4 images");
   write_file_compressed(folder_.path() / "train-labels-idx1-ubyte.gz",
                         idx({4}, std::string(4, '\0')));
-  EXPECT_THAT(error_of([&] { make()->open(); }), HasSubstr("has both"));
+  EXPECT_REFUSED(make()->open(), Fault::data, "has both");
 }
 
 TEST_F(MnistStage, TheRealFashionMnistIsRead) {
-  const char* data = std::getenv("SEAM_TEST_DATA");
-  if (data == nullptr) GTEST_SKIP() << "SEAM_TEST_DATA names no folder with fashion-mnist";
-  const std::filesystem::path root = std::filesystem::path(data) / "fashion-mnist";
-  if (!std::filesystem::exists(root)) GTEST_SKIP() << "no fashion-mnist in SEAM_TEST_DATA";
+  const auto root = test_data("fashion-mnist");
+  if (root.empty()) GTEST_SKIP() << "no fashion-mnist in SEAM_TEST_DATA";
   Harness harness("pictures", std::make_unique<Mnist>());
   harness.set("root", root.string()).set("split", "test").set("expect", 10'000).produce();
   ASSERT_EQ(harness.outputs().size(), 10'000U);

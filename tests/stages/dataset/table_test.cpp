@@ -2,31 +2,26 @@
 
 #include <gmock/gmock.h>
 
-#include <memory>
 #include <seam/box.hpp>
 #include <seam/conformance.hpp>
-#include <seam/testing.hpp>
-#include <string>
-#include <vector>
 
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages::table_test {
 
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 void write_table(const TemporaryFolder& folder) {
-  write_file(folder.path() / "lists/all.csv",
-             "path,label,split,category,price,Main colour,x_1,x_2,y_1,y_2\n"
-             "img/a.jpg,1,train,hats,9.5,red,0,10,1,20\n"
-             "img/b.jpg,1,train,hats,7,\"red, blue\",0,10,1,20\n"
-             "img/c.jpg,2,train,boots,3,,0,10,1,20\n"
-             "img/d.jpg,3,query,boots,3,,0,10,1,20\n");
-  write_file(folder.path() / "img/a.jpg", "pixels");
-  write_file(folder.path() / "img/d.jpg", "pixels");
+  folder.write("lists/all.csv",
+               "path,label,split,category,price,Main colour,x_1,x_2,y_1,y_2\n"
+               "img/a.jpg,1,train,hats,9.5,red,0,10,1,20\n"
+               "img/b.jpg,1,train,hats,7,\"red, blue\",0,10,1,20\n"
+               "img/c.jpg,2,train,boots,3,,0,10,1,20\n"
+               "img/d.jpg,3,query,boots,3,,0,10,1,20\n");
+  folder.write("img/a.jpg", "pixels");
+  folder.write("img/d.jpg", "pixels");
 }
 
 const std::vector<std::string> further{"Main colour as colour"};
@@ -94,7 +89,7 @@ TEST_F(TableStage, ServesTheFieldsThatWereSetLast) {
 }
 
 TEST_F(TableStage, TakesPathsRelativeToTheTableWhereNoRootIsGiven) {
-  write_file(folder_.path() / "flat.csv", "path,item\nimg/a.jpg,1\n");
+  folder_.write("flat.csv", "path,item\nimg/a.jpg,1\n");
   testing::Harness harness("items", std::make_unique<Table>());
   harness.set("table", (folder_.path() / "flat.csv").string()).produce();
   ASSERT_EQ(harness.outputs().size(), 1U);
@@ -103,12 +98,13 @@ TEST_F(TableStage, TakesPathsRelativeToTheTableWhereNoRootIsGiven) {
 
 TEST_F(TableStage, NamesTheCategoriesThatTheTableNames) {
   const auto names = [this](const std::string& first, const std::string& second) {
-    write_file(folder_.path() / "flat.csv",
-               "path,item,category\nimg/a.jpg,1," + first + "\nimg/b.jpg,2," + second + "\n");
+    folder_.write("flat.csv",
+                  "path,item,category\nimg/a.jpg,1," + first + "\nimg/b.jpg,2," + second + "\n");
     testing::Harness harness("items", std::make_unique<Table>());
     harness.set("table", (folder_.path() / "flat.csv").string()).open();
-    EXPECT_EQ(has_own_numbers(harness), first == "7") << first;
-    return names_of(harness);
+    auto& names = interface_of<CategoryNames>(harness);
+    EXPECT_EQ(dynamic_cast<OwnNumbers&>(names).has_own_numbers(), first == "7") << first;
+    return names.category_names();
   };
   EXPECT_THAT(names("hats", "boots"), ElementsAre("boots", "hats"));
   EXPECT_THAT(names("7.0", "10.0"), ElementsAre("10.0", "7.0"));
@@ -117,21 +113,9 @@ TEST_F(TableStage, NamesTheCategoriesThatTheTableNames) {
   }
 }
 
-TEST_F(TableStage, KeepsItemsTogetherInFolds) {
-  std::vector<std::string> held_out;
-  for (int fold = 0; fold < 2; ++fold) {
-    const auto harness = make();
-    harness->set("folds", 2).set("fold", fold).set("part", "held_out").produce();
-    for (const Packet& packet : harness->outputs()) held_out.push_back(packet.get(field::item));
-  }
-  EXPECT_TRUE(held_out == std::vector<std::string>({"1", "1", "2"}) ||
-              held_out == std::vector<std::string>({"2", "1", "1"}));
-}
-
 TEST_F(TableStage, SaysWhatIsMissing) {
-  EXPECT_THAT(error_of([&] { make()->set("table", "/nowhere.csv").open(); }),
-              HasSubstr("/nowhere.csv"));
-  EXPECT_THAT(error_of([&] { make()->set("root", "/nowhere").open(); }), HasSubstr("/nowhere"));
+  EXPECT_REFUSED(make()->set("table", "/nowhere.csv").open(), Fault::data, "/nowhere.csv");
+  EXPECT_REFUSED(make()->set("root", "/nowhere").open(), Fault::data, "/nowhere");
   EXPECT_THAT(error_of([&] { make()->set("expect", 4).open(); }),
               AllOf(HasSubstr("3 images"), HasSubstr("4 were expected")));
   std::filesystem::remove(folder_.path() / "img/a.jpg");
@@ -140,13 +124,10 @@ TEST_F(TableStage, SaysWhatIsMissing) {
 }
 
 TEST_F(TableStage, WarnsOfItemsInTrainAndElsewhere) {
-  write_file(folder_.path() / "mixed.csv",
-             "path,item,split\nimg/a.jpg,1,train\nimg/d.jpg,1,query\n");
+  folder_.write("mixed.csv", "path,item,split\nimg/a.jpg,1,train\nimg/d.jpg,1,query\n");
   testing::Harness harness("items", std::make_unique<Table>());
   harness.set("table", (folder_.path() / "mixed.csv").string()).set("split", "query").open();
-  EXPECT_THAT(harness.log(),
-              Contains(::testing::Field(&testing::LogLine::text,
-                                        HasSubstr("both in split 'train' and in another split"))));
+  EXPECT_THAT(harness.log(), has_line("both in split 'train' and in another split"));
 }
 
 }  // namespace seam::stages::table_test

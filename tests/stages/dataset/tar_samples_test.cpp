@@ -39,9 +39,6 @@ TEST(ReadSamples, GroupsByTheNameUpToTheFirstDot) {
   EXPECT_THAT(pictures({"1.txt", "1.jpg", "1.seg.png", "v1.2/2.PNG", "v1.2/2.cls", "v1.2/3.jpg"}),
               ElementsAre("1.jpg", "v1.2/2.PNG", "v1.2/3.jpg"));
   EXPECT_EQ(read("7", "{}", {none, none}), "/");
-}
-
-TEST(ReadSamples, PassesOverWhatHasNoKey) {
   EXPECT_THAT(pictures({"__meta.json__", "README", "1.jpg", ".DS_Store", "a/._1.jpg", "1.txt"}),
               ElementsAre("1.jpg"));
 }
@@ -94,15 +91,12 @@ TEST(ReadSamples, RefusesOtherLabelsByName) {
                  "t.tar: sample '2' has no member 'cls' with a label, but 'jpg', 'txt'");
 }
 
-TEST(ReadSamples, RefusesWhatIsNotOnePicture) {
+TEST(ReadSamples, RefusesWhatIsNotOnePictureAndWholeSamples) {
   EXPECT_REFUSED(samples({"1.jpg", "a/2.txt", "a/2.cls"}), Fault::data,
                  "t.tar: sample 'a/2' has no picture, but 'cls', 'txt'");
   EXPECT_REFUSED(samples({"2.txt", "3.jpg"}), Fault::data, "sample '2' has no picture");
   EXPECT_REFUSED(samples({"1.jpg", "1.png"}), Fault::data,
                  "t.tar: sample '1' has several pictures, '1.jpg' and '1.png'");
-}
-
-TEST(ReadSamples, RefusesDoubledMembersAndSplitSamples) {
   EXPECT_REFUSED(samples({"1.jpg", "1.txt", "1.TXT"}), Fault::data,
                  "t.tar: sample '1' has two members ending in 'txt', the second of them '1.TXT'");
   EXPECT_REFUSED(samples({"1.jpg", "1.jpg"}), Fault::data, "two members ending in 'jpg'");

@@ -2,13 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <memory>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
-#include <seam/testing.hpp>
-#include <string>
-#include <tuple>
-#include <vector>
 
 #include "tests/stages/dataset/layout.hpp"
 #include "tests/stages/dataset/tars.hpp"
@@ -149,7 +143,7 @@ TEST_F(TarStage, ReadsTheOutputOfACommandOnce) {
   const Packet& packet = harness->outputs().front();
   EXPECT_EQ(packet.origin().text(), "pipe:" + command + " (0.jpg)");
   EXPECT_EQ(packet.get(field::piece).size, 11U);
-  EXPECT_EQ(file_content(folder_.path() / "calls"), "\n");
+  EXPECT_EQ(test::text_of_file(folder_.path() / "calls"), "\n");
   EXPECT_REFUSED(make({"pipe:false"})->open(), Fault::data, "'pipe:false' failed with exit code 1");
   EXPECT_REFUSED(make({"pipe:head -c 520 " + (folder_.path() / "t.tar").string()})->open(),
                  Fault::data, "'0.jpg' has 11 bytes, but the file ends");

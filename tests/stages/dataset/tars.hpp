@@ -4,12 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdint>
 #include <cstdio>
-#include <memory>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "stages/dataset/tar_reader.hpp"
 

@@ -3,17 +3,11 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
-#include <memory>
 #include <seam/conformance.hpp>
-#include <seam/testing.hpp>
 #include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "tests/stages/retrieval/batches.hpp"
+#include "tests/support/text.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::export_neighbours_test {
@@ -61,9 +55,8 @@ class NeighboursTest : public ::testing::Test {
     harness_.run_directory(folder_.path()).set("k", 2);
     refer_to(harness_, *gallery_);
   }
-  [[nodiscard]] std::string content(const std::string& name) const {
-    std::ifstream stream(folder_.path() / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
+  [[nodiscard]] std::string content() const {
+    return test::text_of_file(folder_.path() / "nearest.csv");
   }
 
   test::TemporaryFolder folder_;
@@ -77,18 +70,18 @@ const std::string header =
 
 TEST_F(NeighboursTest, ALineForEachNeighbourNearestFirst) {
   harness_.push_all(found(*gallery_)).finish();
-  EXPECT_EQ(content("nearest.csv"), header +
-                                        "shirt,0,shirt,none,1,shirt,10,shirt,0,cosine,0,1\n"
-                                        "shirt,0,shirt,none,2,skirt,11,skirt,0,cosine,2,0\n"
-                                        "\"new, red\",1,\"new, red\",none,1,skirt,11,skirt,0,"
-                                        "cosine,0,1\n"
-                                        "\"new, red\",1,\"new, red\",none,2,shirt,10,shirt,0,"
-                                        "cosine,2,0\n");
+  EXPECT_EQ(content(), header +
+                           "shirt,0,shirt,none,1,shirt,10,shirt,0,cosine,0,1\n"
+                           "shirt,0,shirt,none,2,skirt,11,skirt,0,cosine,2,0\n"
+                           "\"new, red\",1,\"new, red\",none,1,skirt,11,skirt,0,"
+                           "cosine,0,1\n"
+                           "\"new, red\",1,\"new, red\",none,2,shirt,10,shirt,0,"
+                           "cosine,2,0\n");
 }
 
 TEST_F(NeighboursTest, DistancesOfAReRankingAreNoCosines) {
   harness_.push_all(found_by("exact/rerank=k-reciprocal(2,1,0.3)-of-5", found(*gallery_))).finish();
-  std::istringstream lines(content("nearest.csv"));
+  std::istringstream lines(content());
   std::string line;
   std::getline(lines, line);
   int count = 0;
@@ -103,25 +96,23 @@ TEST_F(NeighboursTest, DistancesOfAReRankingAreNoCosines) {
 
 TEST_F(NeighboursTest, QueryExpansionIsNamedWhereTheSimilarityIsOfTheMovedQuery) {
   harness_.push_all(found_by("exact/expand=average(10)", found(*gallery_))).finish();
-  EXPECT_THAT(content("nearest.csv"), HasSubstr("shirt,0,shirt,none,1,shirt,10,shirt,0,"
-                                                "cosine/search=exact/expand=average(10),0,1\n"));
+  EXPECT_THAT(content(), HasSubstr("shirt,0,shirt,none,1,shirt,10,shirt,0,"
+                                   "cosine/search=exact/expand=average(10),0,1\n"));
 }
 
 TEST_F(NeighboursTest, ASmallGalleryGivesFewerLines) {
   harness_.set("k", 5);
   harness_.push_all(found(*gallery_)).finish();
-  const std::string text = content("nearest.csv");
+  const std::string text = content();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 2 * 3);
 }
 
 std::string message(Harness& harness, std::vector<Packet> packets) {
-  try {
+  return test::message_of([&] {
     harness.forget();
     harness.push_all(std::move(packets)).finish();
-  } catch (const Error& error) {
-    return error.full_message();
-  }
-  return harness.errors().empty() ? "accepted" : harness.errors().front().full_message();
+    if (!harness.errors().empty()) throw harness.errors().front();
+  });
 }
 
 TEST_F(NeighboursTest, RowsOfAnotherGalleryAreRefused) {

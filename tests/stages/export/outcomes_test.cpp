@@ -2,14 +2,9 @@
 
 #include <gmock/gmock.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <memory>
 #include <seam/testing.hpp>
-#include <string>
-#include <vector>
 
+#include "tests/support/text.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::outcomes_test {
@@ -66,8 +61,7 @@ class WriteOutcomes : public ::testing::Test {
     if (!fs::exists(folder_.path() / "outcomes")) return {};
     for (const auto& entry : fs::directory_iterator(folder_.path() / "outcomes")) {
       EXPECT_THAT(entry.path().filename().string(), ::testing::EndsWith(".recall.csv"));
-      std::ifstream file(entry.path(), std::ios::binary);
-      return {std::istreambuf_iterator<char>(file), {}};
+      return test::text_of_file(entry.path());
     }
     return {};
   }

@@ -4,8 +4,9 @@
     python capsule_networks_golden.py | clang-format > capsule_networks_golden.hpp
 
 No test runs it; it needs numpy alone and takes some minutes. It was written from the description of the networks,
-without their code: routing makes every prediction, and there is no automatic differentiation. Gradients are complex-step derivatives: f'(x) = Im f(x + ih) / h with h = 1e-30, exact to rounding, so
-every operation below also works on complex numbers, of which only the real part decides what is larger.
+without their code: routing makes every prediction, and there is no automatic differentiation. Gradients are complex-step
+derivatives: f'(x) = Im f(x + ih) / h with h = 1e-30, exact to rounding, so every operation below also works on complex
+numbers, of which only the real part decides what is larger.
 """
 
 import numpy
@@ -15,7 +16,7 @@ EPSILON = 1e-7
 
 
 def numbers(count, phase):
-    """Initial weights and images that any program can make: between -1 and 1, in no visible order."""
+    """As in numbers.hpp: between -1 and 1, in no visible order."""
     at = numpy.arange(count, dtype=numpy.float64)
     return numpy.sin(12.9898 * at + phase) * numpy.cos(4.1414 * at + 2 * phase)
 
@@ -243,10 +244,18 @@ def adam(weights, found, moments, step, rate=0.01):
         weights[name] = weights[name] - corrected * m / (numpy.sqrt(v) + EPSILON)
 
 
-def digest(tensor):
-    """Two numbers that no other tensor of the size is likely to have."""
-    flat = tensor.flatten()
+def digest(*tensors):
+    """Two numbers that no other tensors of these sizes are likely to have."""
+    flat = numpy.concatenate([tensor.flatten() for tensor in tensors])
     return [float(flat @ numbers(flat.size, 0.1)), float(numpy.sqrt(flat @ flat))]
+
+
+def parts(weights):
+    """Names of the weights of each layer, block or decoder."""
+    found = {}
+    for name in sorted(weights):
+        found.setdefault(".".join(name.split(".")[: 2 if name.startswith("f.") else 1]), []).append(name)
+    return found
 
 
 def listed(values):
@@ -261,12 +270,12 @@ def main():
 #include <string>
 #include <vector>
 
+#include "tests/stages/golden/numbers.hpp"
+
 namespace seam::test {
 
-/// Two numbers of a tensor: its product with a known one, and its length.
-using Digest = std::vector<double>;
-
-struct TrainedWeight {
+/// The weights of a layer, a block or the decoder, in order of their names.
+struct TrainedPart {
   Digest gradient;  ///< of the first step
   Digest weight;    ///< after the third
 };
@@ -276,7 +285,7 @@ struct CapsuleNetworkGolden {
   std::vector<double> losses;  ///< before each of three steps of Adam, and after them
   Digest capsules;             ///< before the first
   Digest lengths;
-  std::map<std::string, TrainedWeight> weights;
+  std::map<std::string, TrainedPart> parts;  ///< "f.0", "f.block1", "d", "w" and so on
 };
 
 inline std::vector<CapsuleNetworkGolden> capsule_networks_golden() {
@@ -292,8 +301,9 @@ inline std::vector<CapsuleNetworkGolden> capsule_networks_golden() {
                 first = unit.real, lengths.real, found
             adam(weights, found, moments, step)
         losses.append(loss(weights, images)[0].real)
-        rows = ", ".join(f'{{"{weight}", {{{listed(digest(first[2][weight]))}, {listed(digest(value))}}}}}'
-                         for weight, value in sorted(weights.items()))
+        rows = ", ".join(
+            f'{{"{part}", {{{listed(digest(*(first[2][n] for n in names)))}, {listed(digest(*(weights[n] for n in names)))}}}}}'
+            for part, names in parts(weights).items())
         print(f"""      {{"{name}", {listed(losses)}, {listed(digest(first[0]))}, {listed(digest(first[1]))},
        {{{rows}}}}},""", flush=True)
     print("  };\n}\n\n}  // namespace seam::test")

@@ -2,17 +2,12 @@
 
 #include <gmock/gmock.h>
 
-#include <array>
 #include <cmath>
-#include <cstdint>
 #include <stdexcept>
-#include <vector>
 
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages::erase_image_test {
-
-using ::testing::Each;
 
 constexpr SideRanges usual_ranges{0.02, 0.33, 0.3, 3.3};
 
@@ -20,24 +15,6 @@ std::optional<Region> erased_region(const Image& image, const SideRanges& ranges
                                     std::uint64_t number = 0) {
   Random random(1, 2, 3, number);
   return random_erased_region(image, ranges, random);
-}
-
-TEST(RandomErasedRegion, HasTheSidesOfAHandComputedCase) {
-  // A tenth of 50 x 80 is 400: at height / width 4, sqrt(400 * 4) = 40 rows and 10 columns.
-  const Image image = test::smooth_picture(50, 80);
-  std::vector<bool> top_seen(11);
-  std::vector<bool> left_seen(71);
-  for (std::uint64_t i = 0; i < 1000; ++i) {
-    const std::optional<Region> region = erased_region(image, {0.1, 0.1, 4, 4}, i);
-    ASSERT_TRUE(region.has_value());
-    EXPECT_EQ(region->height, 40);
-    EXPECT_EQ(region->width, 10);
-    ASSERT_TRUE(has_region(image, *region));
-    top_seen[static_cast<std::size_t>(region->top)] = true;
-    left_seen[static_cast<std::size_t>(region->left)] = true;
-  }
-  EXPECT_THAT(top_seen, Each(true));
-  EXPECT_THAT(left_seen, Each(true));
 }
 
 TEST(RandomErasedRegion, IsWhatTheDrawsSay) {

@@ -4,25 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <seam/conformance.hpp>
-#include <seam/testing.hpp>
+#include <seam/refusal_testing.hpp>
 
 #include "stages/landmarks.hpp"
-#include "tests/stages/image/pictures.hpp"
+#include "tests/stages/image/image_stages.hpp"
 
 namespace seam::stages::erase_test {
 
 using seam::testing::Harness;
 using test::packet_with;
+using test::Settings;
 using ::testing::HasSubstr;
-using Settings = std::map<std::string, Value>;
 
 const auto conformance =
     testing::conformance<Erase>({.refused = {{{"probability", 1.5}},
@@ -39,69 +33,20 @@ const auto noise_conformance =
                                  .refused = {{{"value", std::vector<std::int64_t>{0}}}}});
 
 std::unique_ptr<Harness> erase(const Settings& settings) {
-  auto harness = std::make_unique<Harness>("erase", std::make_unique<Erase>());
-  for (const auto& [name, value] : settings) harness->set(name, value);
-  return harness;
-}
-
-struct Run {
-  int threads = 1;
-  std::int64_t epoch = 0;
-  std::uint64_t seed = 1;
-  bool training = true;
-  std::size_t pictures = 24;
-};
-
-std::vector<Image> erased(const Settings& settings, const Run& run = {}) {
-  const auto harness = erase(settings);
-  harness->seed(run.seed).epoch(run.epoch).training(run.training);
-  harness->push_all(std::vector<Packet>(run.pictures, packet_with(test::smooth_picture(40, 30))),
-                    run.threads);
-  std::vector<Image> images;
-  for (const Packet& packet : harness->outputs()) images.push_back(packet.get(field::image));
-  return images;
-}
-
-std::string refusal_of(const Settings& settings) {
-  try {
-    erase(settings)->open();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.fault(), Fault::configuration);
-    return error.what();
-  }
-  return "was accepted";
-}
-
-std::string fault_of(const Packet& packet, const Settings& settings) {
-  const auto harness = erase(settings);
-  harness->push(packet);
-  if (harness->errors().empty()) return "no error";
-  EXPECT_EQ(harness->errors().front().fault(), Fault::data);
-  return harness->errors().front().what();
+  return test::stage_with<Erase>(settings);
 }
 
 const Value noise = std::string("random");
 
-TEST(Erase, GivesTheSameBytesForAnyNumberOfThreads) {
-  EXPECT_EQ(erased({{"fill", noise}}, {.threads = 1}), erased({{"fill", noise}}, {.threads = 4}));
-}
-
 TEST(Erase, DrawsAnewForEveryPictureEpochAndSeed) {
-  const Settings settings{{"fill", noise}, {"probability", 1.0}};
-  const std::vector<Image> images = erased(settings);
-  EXPECT_NE(images[0], images[1]);
-  EXPECT_NE(images, erased(settings, {.epoch = 1}));
-  EXPECT_NE(images, erased(settings, {.seed = 2}));
-}
-
-TEST(Erase, DrawsInEvaluationToo) {
-  EXPECT_EQ(erased({}, {.training = true}), erased({}, {.training = false}));
+  test::expect_draws_anew<Erase>({{"fill", noise}, {"probability", 1.0}});
 }
 
 TEST(Erase, ErasesAsOftenAsTheProbabilitySays) {
   const auto changed = [](double probability) {
     const Image original = test::smooth_picture(40, 30);
-    const std::vector<Image> images = erased({{"probability", probability}}, {.pictures = 2000});
+    const std::vector<Image> images =
+        test::changed<Erase>({{"probability", probability}}, {.pictures = 2000});
     return std::ranges::count_if(images, [&](const Image& image) { return image != original; });
   };
   EXPECT_EQ(changed(0), 0);
@@ -111,10 +56,10 @@ TEST(Erase, ErasesAsOftenAsTheProbabilitySays) {
 
 TEST(Erase, PaintsWhatIsDrawn) {
   const Image image = test::smooth_picture(40, 30);
-  const std::vector<Image> black = erased({{"probability", 1.0}});
+  const std::vector<Image> black = test::changed<Erase>({{"probability", 1.0}});
   const std::vector<Image> coloured =
-      erased({{"probability", 1.0}, {"value", std::vector<std::int64_t>{9, 8, 7}}});
-  const std::vector<Image> noisy = erased({{"probability", 1.0}, {"fill", noise}});
+      test::changed<Erase>({{"probability", 1.0}, {"value", std::vector<std::int64_t>{9, 8, 7}}});
+  const std::vector<Image> noisy = test::changed<Erase>({{"probability", 1.0}, {"fill", noise}});
   ASSERT_EQ(black.size(), 24U);
   for (std::uint64_t i = 0; i < black.size(); ++i) {
     Random random(1, stream_of("erase"), 0, i);
@@ -135,20 +80,9 @@ TEST(Erase, PassesThePictureOnWhereNothingFits) {
   EXPECT_EQ(harness->outputs()[0].get(field::image).data(), image.data());
 }
 
-TEST(Erase, LeavesTheCallersPictureAlone) {
-  const Image image = test::smooth_picture(40, 30);
-  const auto harness = erase({{"probability", 1.0}});
-  harness->push(packet_with(image));
-  ASSERT_EQ(harness->outputs().size(), 1U);
-  EXPECT_EQ(image, test::smooth_picture(40, 30));
-  EXPECT_NE(harness->outputs()[0].get(field::image), image);
-}
-
 TEST(Erase, TakesPicturesOfOneChannel) {
-  Image grey(20, 20, 1);
-  std::fill_n(grey.data(), grey.bytes(), std::uint8_t{50});
   const auto harness = erase({{"probability", 1.0}, {"value", std::vector<std::int64_t>{200}}});
-  harness->push(packet_with(grey));
+  harness->push(packet_with(test::filled(20, 20, 50, 1)));
   ASSERT_EQ(harness->outputs().size(), 1U);
   const Image& image = harness->outputs()[0].get(field::image);
   EXPECT_GT(std::ranges::count(image.pixels(), 200), 0);
@@ -157,19 +91,21 @@ TEST(Erase, TakesPicturesOfOneChannel) {
 
 TEST(Erase, RefusesOtherPicturesWhateverIsDrawn) {
   const Settings never{{"probability", 0.0}};
-  EXPECT_THAT(fault_of(packet_with(Image(20, 20, 4)), never), HasSubstr("4 channels"));
+  EXPECT_THAT(test::fault_of<Erase>(packet_with(Image(20, 20, 4)), never), HasSubstr("4 channels"));
   Settings colour = never;
   colour["value"] = std::vector<std::int64_t>{1, 2, 3};
-  EXPECT_THAT(fault_of(packet_with(Image(20, 20, 1)), colour), HasSubstr("1 channel"));
+  EXPECT_THAT(test::fault_of<Erase>(packet_with(Image(20, 20, 1)), colour), HasSubstr("1 channel"));
 }
 
 TEST(Erase, RefusesWhatHasNoEffectOrNoMeaning) {
-  EXPECT_THAT(refusal_of({{"fill", noise}, {"value", std::vector<std::int64_t>{0}}}),
-              HasSubstr("has no effect with fill = \"random\""));
-  EXPECT_THAT(refusal_of({{"value", std::vector<std::int64_t>{1, 2}}}),
-              HasSubstr("`value` has 2 numbers"));
-  EXPECT_THAT(refusal_of({{"area_least", 0.5}}), HasSubstr("area_least is 0.5"));
-  EXPECT_THAT(refusal_of({{"aspect_least", 4.0}}), HasSubstr("aspect_most is 3.3"));
+  const auto expect_refused = [](const Settings& settings, const char* text) {
+    EXPECT_REFUSED(erase(settings)->open(), Fault::configuration, text);
+  };
+  expect_refused({{"fill", noise}, {"value", std::vector<std::int64_t>{0}}},
+                 "has no effect with fill = \"random\"");
+  expect_refused({{"value", std::vector<std::int64_t>{1, 2}}}, "`value` has 2 numbers");
+  expect_refused({{"area_least", 0.5}}, "area_least is 0.5");
+  expect_refused({{"aspect_least", 4.0}}, "aspect_most is 3.3");
 }
 
 /// One landmark in each pixel of a row of eight, the third occluded, the fourth cut off, the fifth
@@ -241,13 +177,12 @@ TEST(Erase, RefusesLandmarksThatDoNotFitWhateverIsDrawn) {
   LandmarkPositions positions = beyond.get(field::landmarks);
   positions[0] = {31, 5};
   beyond.set(field::landmarks, positions);
-  EXPECT_THAT(fault_of(beyond, never), HasSubstr("landmark 1 (left collar) is at x 31"));
+  EXPECT_THAT(test::fault_of<Erase>(beyond, never),
+              HasSubstr("landmark 1 (left collar) is at x 31"));
   Packet alone = marked_picture();
   alone.erase(field::visibility.name);
-  const auto harness = erase(never);
-  harness->push(alone);
-  ASSERT_EQ(harness->errors().size(), 1U);
-  EXPECT_THAT(harness->errors().front().what(), HasSubstr("without 'visibility'"));
+  EXPECT_THAT(test::fault_of<Erase>(alone, never, Fault::internal),
+              HasSubstr("without 'visibility'"));
 }
 
 }  // namespace seam::stages::erase_test

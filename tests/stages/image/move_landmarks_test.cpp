@@ -2,22 +2,13 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <seam/error.hpp>
-#include <seam/testing.hpp>
 
 #include "stages/image/augment.hpp"
 #include "stages/image/crop.hpp"
 #include "stages/image/resize.hpp"
+#include "tests/stages/image/image_stages.hpp"
 
 namespace seam::stages::move_landmarks_test {
 
@@ -30,9 +21,7 @@ using ::testing::HasSubstr;
 using Place = std::array<float, 2>;
 
 Image black(int height, int width) {
-  Image image(height, width, 3);
-  std::fill_n(image.data(), image.bytes(), std::uint8_t{0});
-  return image;
+  return test::filled(height, width, 0);
 }
 
 /// A round spot that fades, in one channel.
@@ -94,18 +83,24 @@ void expect_at(const Packet& packet, std::size_t landmark, const std::optional<P
   EXPECT_NEAR(place[1], (*spot)[1], 0.7) << landmark;
 }
 
-TEST(MoveLandmarks, ASpotIsResizedToWhereItsLandmarkIs) {
-  for (const auto& [height, width] : {std::pair{48, 160}, {192, 40}, {96, 80}}) {
-    Harness harness("resize", std::make_unique<Resize>());
-    harness.set("height", height).set("width", width).set("interpolation", "area");
-    harness.push(marked_picture(96, 80, usual));
-    ASSERT_EQ(harness.outputs().size(), 1U);
-    const Packet& packet = harness.outputs()[0];
+/// Expects the spots of eight such pictures to be at the landmarks 0, 1 and 6.
+void expect_spots_at_landmarks(Harness& harness, const std::array<Place, 3>& places) {
+  harness.push_all(std::vector<Packet>(8, marked_picture(96, 80, places)));
+  ASSERT_EQ(harness.outputs().size(), 8U);
+  for (const Packet& packet : harness.outputs()) {
     const Image& image = packet.get(field::image);
     expect_at(packet, 0, found_spot(image, 0), 0);
     expect_at(packet, 1, found_spot(image, 1), 1);
     expect_at(packet, 6, found_spot(image, 2), 0);
     EXPECT_EQ(packet.get(field::visibility)[7], 3);
+  }
+}
+
+TEST(MoveLandmarks, ASpotIsResizedToWhereItsLandmarkIs) {
+  for (const auto& [height, width] : {std::pair{48, 160}, {192, 40}, {96, 80}}) {
+    Harness harness("resize", std::make_unique<Resize>());
+    harness.set("height", height).set("width", width).set("interpolation", "area");
+    expect_spots_at_landmarks(harness, usual);
   }
 }
 
@@ -119,33 +114,15 @@ TEST(MoveLandmarks, HalfThePixelsHaveTheirMiddlesBetweenTwo) {
   EXPECT_THAT(packet.get(field::landmarks)[6], Each(FloatNear(15.5F, 1e-5F)));
 }
 
-/// Of eight pictures with the spots at the landmarks 0, 1 and 6.
-void expect_spots_at_landmarks(const Harness& harness) {
-  ASSERT_EQ(harness.outputs().size(), 8U);
-  for (const Packet& packet : harness.outputs()) {
-    const Image& image = packet.get(field::image);
-    expect_at(packet, 0, found_spot(image, 0), 0);
-    expect_at(packet, 1, found_spot(image, 1), 1);
-    expect_at(packet, 6, found_spot(image, 2), 0);
-  }
-}
-
 TEST(MoveLandmarks, ASpotIsCroppedToWhereItsLandmarkIs) {
   Harness harness("crop", std::make_unique<Crop>());
   harness.set("height", 70).set("width", 60).set("position", "random");
   // Wherever it cuts, these stay.
-  constexpr std::array<Place, 3> inner{Place{28, 32}, Place{50, 36}, Place{32, 60}};
-  harness.push_all(std::vector<Packet>(8, marked_picture(96, 80, inner)), 1);
-  expect_spots_at_landmarks(harness);
-}
-
-TEST(MoveLandmarks, ASpotIsCroppedAndResizedToWhereItsLandmarkIs) {
-  Harness harness("crop", std::make_unique<Crop>());
-  harness.set("height", 80).set("width", 120).set("position", "random_resized");
-  harness.set("area_least", 0.8);
-  constexpr std::array<Place, 3> inner{Place{32, 36}, Place{48, 40}, Place{36, 58}};
-  harness.push_all(std::vector<Packet>(8, marked_picture(96, 80, inner)), 1);
-  expect_spots_at_landmarks(harness);
+  expect_spots_at_landmarks(harness, {Place{28, 32}, Place{50, 36}, Place{32, 60}});
+  Harness resized("crop", std::make_unique<Crop>());
+  resized.set("height", 80).set("width", 120).set("position", "random_resized");
+  resized.set("area_least", 0.8);
+  expect_spots_at_landmarks(resized, {Place{32, 36}, Place{48, 40}, Place{36, 58}});
 }
 
 TEST(MoveLandmarks, WhatLiesBesideAPartIsCutOffBeforeThePartIsMadeSmaller) {
@@ -253,10 +230,8 @@ TEST(MoveLandmarks, AnyMapIsInvertedAsASearchFindsIt) {
   EXPECT_GT(left, 5);
 }
 
-std::string error_of_resize(const Packet& packet) {
-  Harness harness("resize", std::make_unique<Resize>());
-  harness.push(packet);
-  return harness.errors().empty() ? "no error" : harness.errors().front().what();
+std::string error_of_resize(const Packet& packet, Fault fault = Fault::data) {
+  return test::fault_of<Resize>(packet, {}, fault);
 }
 
 TEST(MoveLandmarks, LandmarksOfAnotherPictureAreRefused) {
@@ -282,10 +257,12 @@ TEST(MoveLandmarks, LandmarksOfAnotherPictureAreRefused) {
 TEST(MoveLandmarks, BothFieldsBelongTogether) {
   Packet packet = marked_picture(96, 80, usual);
   packet.erase(field::visibility.name);
-  EXPECT_THAT(error_of_resize(packet), HasSubstr("'landmarks' without 'visibility'"));
+  EXPECT_THAT(error_of_resize(packet, Fault::internal),
+              HasSubstr("'landmarks' without 'visibility'"));
   Packet other = marked_picture(96, 80, usual);
   other.erase(field::landmarks.name);
-  EXPECT_THAT(error_of_resize(other), HasSubstr("'visibility' without 'landmarks'"));
+  EXPECT_THAT(error_of_resize(other, Fault::internal),
+              HasSubstr("'visibility' without 'landmarks'"));
 }
 
 }  // namespace seam::stages::move_landmarks_test

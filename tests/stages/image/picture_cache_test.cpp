@@ -2,11 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "tests/stages/image/pictures.hpp"
 
@@ -15,9 +12,7 @@ namespace seam::stages::picture_cache_test {
 using namespace std::chrono_literals;
 
 Image filled(int side, std::uint8_t value) {
-  Image image(side, side, 3);
-  std::fill_n(image.data(), image.bytes(), value);
-  return image;
+  return test::filled(side, side, value);
 }
 
 TEST(PictureCache, FindsWhatItKept) {
@@ -27,14 +22,9 @@ TEST(PictureCache, FindsWhatItKept) {
   EXPECT_FALSE(cache.keep("a", stamp, filled(4, 1)));
   EXPECT_EQ(cache.find("a", stamp), filled(4, 1));
   EXPECT_FALSE(cache.find("b", stamp));
-}
-
-TEST(PictureCache, DoesNotFindAFileOfAnotherSizeOrTime) {
-  PictureCache cache(1000);
-  const FileStamp stamp{17, {}};
-  cache.keep("a", stamp, filled(4, 1));
   EXPECT_FALSE(cache.find("a", {18, {}}));
   EXPECT_FALSE(cache.find("a", {17, stamp.written + 1s}));
+  EXPECT_FALSE(stamp_of("/nowhere/at all.jpg"));
 }
 
 TEST(PictureCache, HandsOutPixelsOfTheirOwn) {
@@ -87,10 +77,6 @@ TEST(PictureCache, IsSharedByThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(cache.pictures(), 20U);
-}
-
-TEST(StampOf, KnowsNothingOfAFileThatIsNotThere) {
-  EXPECT_FALSE(stamp_of("/nowhere/at all.jpg"));
 }
 
 }  // namespace seam::stages::picture_cache_test

@@ -1,16 +1,14 @@
 /// Small drawn images and their encoded forms, for tests without data files.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
-#include <string>
-#include <vector>
 
-#include <seam/image.hpp>
 #include <seam/opencv.hpp>
 #include <seam/packet.hpp>
+#include <seam/random.hpp>
 
 namespace seam::test {
 
@@ -26,6 +24,38 @@ inline Image smooth_picture(int height, int width) {
       pixel[1] = static_cast<std::uint8_t>(127.5 + 100 * std::sin(0.05 * y + 2));
       pixel[2] = static_cast<std::uint8_t>(127.5 + 100 * std::sin(0.04 * (x + y)));
     }
+  }
+  return image;
+}
+
+/// A grey picture of these values, row by row.
+inline Image grey_picture(int height, int width, const std::vector<int>& values) {
+  Image image(height, width, 3);
+  for (std::size_t i = 0; i < image.bytes(); ++i) {
+    image.data()[i] = static_cast<std::uint8_t>(values.at(i / 3));
+  }
+  return image;
+}
+
+/// The first channel of each pixel.
+inline std::vector<int> greys(const Image& image) {
+  std::vector<int> values;
+  for (std::size_t i = 0; i < image.bytes(); i += 3) values.push_back(image.data()[i]);
+  return values;
+}
+
+inline Image filled(int height, int width, std::uint8_t value, int channels = 3) {
+  Image image(height, width, channels);
+  std::fill_n(image.data(), image.bytes(), value);
+  return image;
+}
+
+/// Random bytes.
+inline Image noise(int height, int width, std::uint64_t seed) {
+  Random random(seed, 0);
+  Image image(height, width, 3);
+  for (std::size_t i = 0; i < image.bytes(); ++i) {
+    image.data()[i] = static_cast<std::uint8_t>(random.index(256));
   }
   return image;
 }

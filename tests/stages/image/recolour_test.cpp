@@ -3,28 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 #include <stdexcept>
-#include <vector>
-
-#include <seam/random.hpp>
 
 #include "stages/image/augment.hpp"
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages::recolour_test {
-
-Image noise(int height, int width) {
-  Image image(height, width, 3);
-  Random random(3, 4);
-  for (std::size_t i = 0; i < image.bytes(); ++i) {
-    image.data()[i] = static_cast<std::uint8_t>(random.index(256));
-  }
-  return image;
-}
 
 /// The same, pixel by pixel in 64 bits and with a division.
 Image expected(const Image& image, const std::array<double, 9>& matrix) {
@@ -51,7 +37,7 @@ TEST(Recolour, SwapsChannels) {
 
 TEST(Recolour, GivesTheSameBytesWithAllVectorInstructions) {
   for (const int width : {1, 2, 7, 31, 64, 255, 256, 257, 300}) {
-    const Image image = noise(3, width);
+    const Image image = test::noise(3, width, 3);
     // To the most colourful that image.augment's parameters allow.
     for (const double saturation : {0.0, 0.3, 1.0, 1.5, 100.0}) {
       for (int hue = -180; hue <= 180; hue += 45) {
@@ -68,29 +54,24 @@ TEST(Recolour, GivesTheSameBytesWithAllVectorInstructions) {
   }
 }
 
-TEST(Recolour, RefusesOtherChannels) {
-  Image image(2, 2, 4);
-  EXPECT_THROW(recolour(image, colour_matrix(0, 0)), std::invalid_argument);
-}
-
 TEST(Recolour, RefusesMatricesWhoseSumsCouldOverflow) {
-  Image white(1, 1, 3);
-  std::fill_n(white.data(), 3, std::uint8_t{255});
+  Image white = test::filled(1, 1, 255);
   recolour(white, {127.9, -64, -63.9, 64, 63.9, -127.9, 0, 0, -127.9});
   EXPECT_EQ(std::vector<int>(white.data(), white.data() + 3), (std::vector<int>{0, 0, 0}));
-  std::fill_n(white.data(), 3, std::uint8_t{255});
+  white = test::filled(1, 1, 255);
   recolour(white, {127.9, 0, 0, 64, 63.9, 0, 0, 0, 1});
   EXPECT_EQ(std::vector<int>(white.data(), white.data() + 3), (std::vector<int>{255, 255, 255}));
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const double bad : {128.0, -128.0, nan, std::numeric_limits<double>::infinity()}) {
     EXPECT_THROW(recolour(white, {1, 0, 0, 0, 1, 0, 0, 0, bad}), std::invalid_argument);
   }
+  Image image(2, 2, 4);
+  EXPECT_THROW(recolour(image, colour_matrix(0, 0)), std::invalid_argument);
 }
 
 TEST(LargestValue, IsFoundAnywhere) {
   for (const std::size_t at : std::vector<std::size_t>{0, 1, 100, 299}) {
-    Image image(10, 10, 3);
-    std::fill_n(image.data(), image.bytes(), std::uint8_t{7});
+    Image image = test::filled(10, 10, 7);
     image.data()[at] = 200;
     EXPECT_EQ(largest_value(image), 200);
   }

@@ -3,31 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdint>
 #include <stdexcept>
-#include <vector>
 
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages::resize_image_test {
 
+using test::greys;
+
 /// One row of grey values.
 Image row(const std::vector<int>& values) {
-  Image image(1, static_cast<int>(values.size()), 3);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    for (std::size_t c = 0; c < 3; ++c) {
-      image.data()[3 * i + c] = static_cast<std::uint8_t>(values[i]);
-    }
-  }
-  return image;
-}
-
-std::vector<int> greys(const Image& image) {
-  std::vector<int> values;
-  for (std::size_t i = 0; i < image.bytes(); i += 3) values.push_back(image.data()[i]);
-  return values;
+  return test::grey_picture(1, static_cast<int>(values.size()), values);
 }
 
 /// Edges and every grey level.
@@ -65,11 +52,6 @@ double mean_level(const Image& image, const Image& resized, int y, int x, int ch
   return sum / weights;
 }
 
-TEST(ResizeImage, ReturnsTheSameHandleWhereTheSizeIsRight) {
-  const Image image = test::smooth_picture(5, 7);
-  EXPECT_EQ(resize_image(image, 5, 7).data(), image.data());
-}
-
 TEST(ResizeImage, HasTheSizeAskedFor) {
   const Image image = test::smooth_picture(50, 70);
   for (const auto way : {Interpolation::bilinear, Interpolation::antialiased,
@@ -81,22 +63,16 @@ TEST(ResizeImage, HasTheSizeAskedFor) {
   }
 }
 
-TEST(ResizeImage, InterpolatesBetweenPixelCentres) {
+TEST(ResizeImage, OfOneRowByHand) {
+  const auto resized = [](const std::vector<int>& values, int width, Interpolation way) {
+    return greys(resize_image(row(values), 1, width, way));
+  };
   // Four pixels over two: new centres lie at -1/4, 1/4, 3/4 and 5/4 of the old ones.
-  EXPECT_EQ(greys(resize_image(row({0, 100}), 1, 4)), (std::vector<int>{0, 25, 75, 100}));
-}
-
-TEST(ResizeImage, PicksTheNearestCentre) {
+  EXPECT_EQ(resized({0, 100}, 4, Interpolation::bilinear), (std::vector<int>{0, 25, 75, 100}));
   // Three over six: centres at 1/2, 5/2 and 9/2 are between pixels; Pillow uses the later ones.
-  EXPECT_EQ(greys(resize_image(row({0, 1, 2, 3, 4, 5}), 1, 3, Interpolation::nearest)),
-            (std::vector<int>{1, 3, 5}));
-  EXPECT_EQ(greys(resize_image(row({0, 1, 2}), 1, 6, Interpolation::nearest)),
-            (std::vector<int>{0, 0, 1, 1, 2, 2}));
-}
-
-TEST(ResizeImage, TakesTheMeanOfTheAreaWhenReducing) {
-  EXPECT_EQ(greys(resize_image(row({0, 10, 20, 90, 50, 70}), 1, 2, Interpolation::area)),
-            (std::vector<int>{10, 70}));
+  EXPECT_EQ(resized({0, 1, 2, 3, 4, 5}, 3, Interpolation::nearest), (std::vector<int>{1, 3, 5}));
+  EXPECT_EQ(resized({0, 1, 2}, 6, Interpolation::nearest), (std::vector<int>{0, 0, 1, 1, 2, 2}));
+  EXPECT_EQ(resized({0, 10, 20, 90, 50, 70}, 2, Interpolation::area), (std::vector<int>{10, 70}));
 }
 
 TEST(ResizeImage, AntialiasesByTheBytesOfPillow) {
@@ -132,15 +108,16 @@ TEST(ResizeImage, AntialiasesAsTheFilterIsDefined) {
 }
 
 TEST(ResizeImage, KeepsTheExtremesWhenAntialiasing) {
-  Image image(50, 70, 1);
-  std::ranges::fill_n(image.data(), static_cast<std::ptrdiff_t>(image.bytes()), std::uint8_t{255});
-  const Image resized = resize_image(image, 7, 9, Interpolation::antialiased);
+  const Image resized =
+      resize_image(test::filled(50, 70, 255, 1), 7, 9, Interpolation::antialiased);
   EXPECT_TRUE(std::ranges::all_of(resized.pixels(), [](std::uint8_t v) { return v == 255; }));
 }
 
-TEST(ResizeImage, RefusesWhatHasNoPixels) {
+TEST(ResizeImage, RefusesWhatHasNoPixelsAndKeepsTheHandleOfTheRightSize) {
   EXPECT_THROW(resize_image(Image(), 4, 4), std::invalid_argument);
   EXPECT_THROW(resize_image(test::smooth_picture(4, 4), 0, 4), std::invalid_argument);
+  const Image image = test::smooth_picture(5, 7);
+  EXPECT_EQ(resize_image(image, 5, 7).data(), image.data());
 }
 
 }  // namespace seam::stages::resize_image_test

@@ -7,7 +7,6 @@
 #include <seam/testing.hpp>
 
 #include <cmath>
-#include <memory>
 #include <vector>
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
@@ -16,13 +15,9 @@
 namespace seam::stages::attributes_test {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 const auto conformance = seam::testing::conformance<Attributes>({
-    .packets =
-        [](seam::testing::Harness&) {
-          return std::vector<Packet>{landmark_batch(), landmark_batch()};
-        },
+    .packets = landmark_batches,
 });
 
 class AttributeLossTest : public seam::testing::EachDevice {};
@@ -84,25 +79,18 @@ TEST(AttributeStage, TakesTheBatchsShareWhereNoneIsSet) {
   const double known = (labels != 2).sum().item<double>();
   const double positive = (labels == 1).sum().item<double>();
   const Tensor logits = packet.get(field::attribute_logits).detach().to(torch::kFloat64);
-  seam::testing::Harness harness("loss", std::make_unique<Attributes>());
-  harness.push(packet).finish();
-  ASSERT_THAT(harness.errors(), IsEmpty());
-  EXPECT_NEAR(harness.metric("loss"), slowly(logits, labels, positive / known), 1e-5);
+  auto measured = test::metrics_of<Attributes>(packet);
+  EXPECT_NEAR(measured["loss"], slowly(logits, labels, positive / known), 1e-5);
   const double found = ((logits > 0).logical_and(labels == 1)).sum().item<double>();
-  EXPECT_NEAR(harness.metric("recall"), found / positive, 1e-6);
-
-  seam::testing::Harness set("loss", std::make_unique<Attributes>());
-  set.set("positive_share", 0.01).push(packet).finish();
-  EXPECT_NEAR(set.metric("loss"), slowly(logits, labels, 0.01), 1e-5);
+  EXPECT_NEAR(measured["recall"], found / positive, 1e-6);
+  EXPECT_NEAR(test::metrics_of<Attributes>(packet, {{"positive_share", 0.01}})["loss"],
+              slowly(logits, labels, 0.01), 1e-5);
 }
 
 TEST(AttributeStage, NothingKnownIsALossOfNothing) {
   Packet packet = landmark_batch();
   packet.set(field::true_attributes, torch::full({3, 5}, 2, torch::kUInt8));
-  seam::testing::Harness harness("loss", std::make_unique<Attributes>());
-  harness.push(packet).finish();
-  ASSERT_THAT(harness.errors(), IsEmpty());
-  EXPECT_EQ(harness.metric("loss"), 0);
+  EXPECT_EQ(test::metrics_of<Attributes>(packet).at("loss"), 0);
 }
 
 TEST(AttributeStage, LabelsThatDoNotFitAreRefused) {

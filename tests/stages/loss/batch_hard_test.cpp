@@ -312,14 +312,11 @@ TEST(HardTriplets, HaveNegativesOfTheChosenCategories) {
 
 TEST(BatchHardStage, ChoosesNegativesByCategory) {
   const auto loss = [](const std::string& negatives) {
-    seam::testing::Harness harness("batch_hard", std::make_unique<BatchHard>());
-    Packet packet;
-    packet.set(field::embedding, torch::tensor({{0.0F}, {1.0F}, {2.0F}, {3.5F}}));
-    packet.set(field::items, {"a", "a", "b", "c"});
+    Packet packet =
+        test::labelled(torch::tensor({{0.0F}, {1.0F}, {2.0F}, {3.5F}}), {"a", "a", "b", "c"});
     packet.set(field::categories, {0, 0, 0, 1});
-    harness.set("negatives", negatives).set("margin", Value{3.0}).push(packet).finish();
-    EXPECT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-    return harness.metric("loss");
+    return test::metrics_of<BatchHard>(packet, {{"negatives", negatives}, {"margin", 3.0}})
+        .at("loss");
   };
   EXPECT_NEAR(loss("any"), ((1 - 2 + 3) + (1 - 1 + 3)) / 2.0, 1e-6);
   EXPECT_NEAR(loss("same_category"), ((1 - 2 + 3) + (1 - 1 + 3)) / 2.0, 1e-6);
@@ -339,14 +336,12 @@ TEST(BatchHardStage, RefusesToChooseByCategoriesThatThereAreNot) {
 }
 
 TEST(BatchHardStage, AllPositivesAreTheMeanOverTriplets) {
-  seam::testing::Harness harness("batch_hard", std::make_unique<BatchHard>());
-  Packet packet;
-  packet.set(field::embedding, torch::tensor({{0.0F}, {3.0F}, {1.0F}, {2.0F}}));
-  packet.set(field::items, {"a", "a", "a", "b"});
-  harness.set("positives", "all").set("margin", Value{0.5}).push(packet).finish();
-  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  const Packet packet =
+      test::labelled(torch::tensor({{0.0F}, {3.0F}, {1.0F}, {2.0F}}), {"a", "a", "a", "b"});
   // 3 - 2 and 1 - 2; 3 - 1 and 2 - 1; 1 - 1 and 2 - 1; each + 0.5.
-  EXPECT_NEAR(harness.metric("loss"), (1.5 + 0 + 2.5 + 1.5 + 0.5 + 1.5) / 6, 1e-5);
+  EXPECT_NEAR(test::metrics_of<BatchHard>(
+                  packet, {{"positives", std::string("all")}, {"margin", 0.5}})["loss"],
+              (1.5 + 0 + 2.5 + 1.5 + 0.5 + 1.5) / 6, 1e-5);
 }
 
 TEST(BatchHardStage, RefusesBatchesWithoutATriplet) {

@@ -78,22 +78,12 @@ inline double measured(const stages::MeasuredLoss& result, std::string_view name
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-/// `expected` is row by row; each element may differ by 1e-6.
-inline void expect_near(const Tensor& actual, const std::vector<double>& expected) {
-  const Tensor values = actual.to(torch::kCPU, torch::kFloat64).contiguous().view(-1);
-  ASSERT_EQ(values.size(0), static_cast<std::int64_t>(expected.size()));
-  for (std::size_t at = 0; at < expected.size(); ++at) {
-    EXPECT_NEAR(values[static_cast<std::int64_t>(at)].item<double>(), expected[at], 1e-6)
-        << "element " << at;
-  }
-}
-
 class BatchLossTest : public seam::testing::EachDevice {
  protected:
   /// Rows of doubles, a leaf with a gradient.
-  [[nodiscard]] Tensor rows(const std::vector<double>& values, std::size_t count) const {
+  [[nodiscard]] Tensor rows(const std::vector<double>& values, std::int64_t count) const {
     return torch::tensor(values, torch::kFloat64)
-        .view({static_cast<std::int64_t>(count), -1})
+        .view({count, -1})
         .to(device())
         .set_requires_grad(true);
   }
@@ -101,31 +91,41 @@ class BatchLossTest : public seam::testing::EachDevice {
     return torch::randn({count, width}, torch::kFloat64).to(device()).set_requires_grad(true);
   }
 
+  /// The embedding of a golden batch.
+  [[nodiscard]] Tensor embedding_of(const PairGolden& golden) const {
+    const auto count = static_cast<std::int64_t>(golden.labels.size());
+    return numbers(count * golden.dimensions, golden.phase)
+        .view({count, -1})
+        .to(device())
+        .set_requires_grad(true);
+  }
+  static void expect_golden(const stages::MeasuredLoss& result, const Tensor& embedding,
+                            const PairGolden& golden) {
+    result.loss.backward();
+    EXPECT_NEAR(result.loss.item<double>(), golden.loss, 1e-6);
+    expect_digest({embedding.grad()}, golden.gradient, 1e-6);
+  }
   /// `loss(embedding, labels, options)` and its gradient are those of the golden batches.
   template <class F>
   void expect_golden(const std::vector<PairGolden>& all, const F& loss) const {
     const at::AutoGradMode gradients(true);
     for (const PairGolden& golden : all) {
-      const Tensor embedding = rows(golden.embedding, golden.labels.size());
-      const stages::MeasuredLoss result = loss(embedding, golden.labels, golden.options);
-      result.loss.backward();
-      EXPECT_NEAR(result.loss.template item<double>(), golden.loss, 1e-6);
-      expect_near(embedding.grad(), golden.gradient);
+      const Tensor embedding = embedding_of(golden);
+      expect_golden(loss(embedding, golden.labels, golden.options), embedding, golden);
     }
   }
-  /// The same of `loss(embedding, proxies, golden)`.
+  /// The same of `loss(embedding, proxies, labels, options)`.
   template <class F>
-  void expect_golden(const std::vector<ProxyAnchorGolden>& all, const F& loss) const {
+  void expect_golden(const std::vector<ProxyGolden>& all, const F& loss) const {
     const at::AutoGradMode gradients(true);
-    for (const ProxyAnchorGolden& golden : all) {
-      const Tensor embedding = rows(golden.embedding, golden.labels.size());
-      const auto width = static_cast<std::size_t>(embedding.size(1));
-      const Tensor proxies = rows(golden.proxies, golden.proxies.size() / width);
-      const stages::MeasuredLoss result = loss(embedding, proxies, golden);
-      result.loss.backward();
-      EXPECT_NEAR(result.loss.template item<double>(), golden.loss, 1e-6);
-      expect_near(embedding.grad(), golden.embedding_gradient);
-      expect_near(proxies.grad(), golden.proxies_gradient);
+    for (const auto& [batch, count, gradient] : all) {
+      const Tensor embedding = embedding_of(batch);
+      const Tensor proxies = numbers(count * batch.dimensions, batch.phase / 2)
+                                 .view({count, -1})
+                                 .to(device())
+                                 .set_requires_grad(true);
+      expect_golden(loss(embedding, proxies, batch.labels, batch.options), embedding, batch);
+      expect_digest({proxies.grad()}, gradient, 1e-6);
     }
   }
 
@@ -165,6 +165,19 @@ void expect_same_bytes_for_any_threads(const std::vector<Tensor>& values, const 
   }
 }
 
+/// The metrics of a batch in an evaluation, which must accept it.
+template <class Stage>
+std::map<std::string, double> metrics_of(const Packet& packet,
+                                         const std::map<std::string, Value>& parameters = {}) {
+  seam::testing::Harness harness("loss", std::make_unique<Stage>());
+  for (const auto& [name, value] : parameters) harness.set(name, value);
+  harness.push(packet).finish();
+  EXPECT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  std::map<std::string, double> metrics;
+  for (const auto& [name, values] : harness.metrics()) metrics[name] = values.back();
+  return metrics;
+}
+
 /// The error of a batch, or "accepted".
 template <class Stage>
 std::string complaint(const Packet& packet, const std::map<std::string, Value>& parameters = {}) {
@@ -172,6 +185,13 @@ std::string complaint(const Packet& packet, const std::map<std::string, Value>& 
   for (const auto& [name, value] : parameters) harness.set(name, value);
   harness.push(packet);
   return harness.errors().empty() ? "accepted" : std::string(harness.errors()[0].what());
+}
+
+/// Labels of 24 items with four rows each.
+inline Labels labels_of_fours() {
+  Labels labels;
+  for (std::int64_t row = 0; row < 96; ++row) labels.push_back(row / 4);
+  return labels;
 }
 
 /// The loss refuses batches in which no row has a positive and a negative.

@@ -103,8 +103,7 @@ TEST_P(CircleLossTest, TheWeightsHaveNoGradient) {
 
 TEST(Circle, HasTheSameBytesForAnyNumberOfThreads) {
   torch::manual_seed(7);
-  Labels labels;
-  for (std::int64_t row = 0; row < 96; ++row) labels.push_back(row / 4);
+  const Labels labels = test::labels_of_fours();
   test::expect_same_bytes_for_any_threads(
       {torch::randn({96, 368})},
       [&](const std::vector<Tensor>& inputs) { return circle_loss(inputs[0], labels, {}); });

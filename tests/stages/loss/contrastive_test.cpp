@@ -5,7 +5,6 @@
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -42,22 +41,19 @@ const auto conformance = seam::testing::conformance<Contrastive>({
 });
 
 TEST(Contrastive, IsTheMeanOverPairsWithTheirDistances) {
-  Harness harness("contrastive", std::make_unique<Contrastive>());
-  harness.push(batch({1, 1, 0, 0, 0, 0}, {4, 4, 2, 2, 7, 7})).finish();
-  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-  EXPECT_NEAR(harness.metric("loss"), (0.09 + 0.09 + 0) / 3, 1e-5);
-  EXPECT_NEAR(harness.metric("matching_distance"), 0.3, 1e-5);
-  EXPECT_NEAR(harness.metric("non_matching_distance"), 0.35, 1e-5);
-  EXPECT_NEAR(harness.metric("accuracy"), 2.0 / 3, 1e-6);  // 0.1 is below the margin
-  EXPECT_NEAR(harness.metric("active"), 2.0 / 3, 1e-6);
+  auto measured = test::metrics_of<Contrastive>(batch({1, 1, 0, 0, 0, 0}, {4, 4, 2, 2, 7, 7}));
+  EXPECT_NEAR(measured["loss"], (0.09 + 0.09 + 0) / 3, 1e-5);
+  EXPECT_NEAR(measured["matching_distance"], 0.3, 1e-5);
+  EXPECT_NEAR(measured["non_matching_distance"], 0.35, 1e-5);
+  EXPECT_NEAR(measured["accuracy"], 2.0 / 3, 1e-6);  // 0.1 is below the margin
+  EXPECT_NEAR(measured["active"], 2.0 / 3, 1e-6);
 }
 
 TEST(Contrastive, InTheFormOfEquation4AccuracyComparesTheSquareWithTheMargin) {
-  Harness harness("contrastive", std::make_unique<Contrastive>());
-  harness.set("form", "equation4").set("margin", 0.2).push(batch({1, 1, 0, 0, 0, 0})).finish();
-  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-  EXPECT_NEAR(harness.metric("loss"), (0.045 + 0.5 * (0.2 - 0.01) + 0) / 3, 1e-5);
-  EXPECT_NEAR(harness.metric("accuracy"), 2.0 / 3, 1e-6);
+  auto measured = test::metrics_of<Contrastive>(
+      batch({1, 1, 0, 0, 0, 0}), {{"form", std::string("equation4")}, {"margin", 0.2}});
+  EXPECT_NEAR(measured["loss"], (0.045 + 0.5 * (0.2 - 0.01) + 0) / 3, 1e-5);
+  EXPECT_NEAR(measured["accuracy"], 2.0 / 3, 1e-6);
 }
 
 TEST(Contrastive, RefusesWhatIsNoPairByName) {

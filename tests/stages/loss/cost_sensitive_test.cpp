@@ -8,12 +8,11 @@
 
 #include <cmath>
 #include <functional>
-#include <memory>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
-#include "tests/stages/nn/gradient_check.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::cost_sensitive_test {
@@ -147,39 +146,32 @@ TEST_P(CostSensitiveLossTest, GradientsAreThoseOfFiniteDifferences) {
   }
 }
 
-using Harness = seam::testing::Harness;
-
-std::unique_ptr<Harness> stage() {
-  return std::make_unique<Harness>("costs", std::make_unique<CostSensitive>());
+TEST(CostSensitiveStage, TakesCostsOfAFile) {
+  const test::TemporaryFolder folder;
+  auto measured = test::metrics_of<CostSensitive>(
+      batch(torch::zeros({2, 3}), {1, 2}),
+      {{"costs", std::string("file")},
+       {"file", folder.write("costs.csv", "0, 2,1\r\n0.5,0,4\r\n1e1,3,0\r\n\n").string()},
+       {"weight", 10.0}});
+  EXPECT_NEAR(measured["loss"], (4.5 / 3 + 13.0 / 3) / 2, 1e-6);
+  EXPECT_NEAR(measured["total"], 10 * (4.5 / 3 + 13.0 / 3) / 2, 1e-5);
 }
 
-std::string complaint(Harness& harness, const Packet& packet) {
+/// The error of a batch, or of opening the stage, or "accepted".
+std::string complaint(const Packet& packet, const std::map<std::string, Value>& parameters) {
   try {
-    harness.push(packet);
+    return test::complaint<CostSensitive>(packet, parameters);
   } catch (const Error& error) {
     return error.what();
   }
-  return harness.errors().empty() ? "accepted" : harness.errors()[0].what();
-}
-
-TEST(CostSensitiveStage, TakesCostsOfAFile) {
-  const test::TemporaryFolder folder;
-  const auto costs = stage();
-  costs->set("costs", "file")
-      .set("file", folder.write("costs.csv", "0, 2,1\r\n0.5,0,4\r\n1e1,3,0\r\n\n").string())
-      .set("weight", 10.0);
-  costs->push(batch(torch::zeros({2, 3}), {1, 2})).finish();
-  ASSERT_TRUE(costs->errors().empty()) << costs->errors()[0].full_message();
-  EXPECT_NEAR(costs->metric("loss"), (4.5 / 3 + 13.0 / 3) / 2, 1e-6);
-  EXPECT_NEAR(costs->metric("total"), 10 * (4.5 / 3 + 13.0 / 3) / 2, 1e-5);
 }
 
 TEST(CostSensitiveStage, AFileThatIsNoMatrixIsRefused) {
-  const auto of_file = [](const std::string& text) {
+  const Packet packet = batch(torch::zeros({1, 2}), {0});
+  const auto of_file = [&](const std::string& text) {
     const test::TemporaryFolder folder;
-    const auto costs = stage();
-    costs->set("costs", "file").set("file", folder.write("costs.csv", text).string());
-    return complaint(*costs, batch(torch::zeros({1, 2}), {0}));
+    return complaint(packet, {{"costs", std::string("file")},
+                              {"file", folder.write("costs.csv", text).string()}});
   };
   EXPECT_EQ(of_file("0,1\n1,0\n"), "accepted");
   EXPECT_EQ(of_file("0,1\n1,0"), "accepted");
@@ -194,30 +186,24 @@ TEST(CostSensitiveStage, AFileThatIsNoMatrixIsRefused) {
   EXPECT_THAT(of_file("1,0\n0,1\n"), HasSubstr("class 0 has a cost other than 0 for itself"));
   EXPECT_THAT(of_file("0,1,1\n1,0,1\n1,1,0\n"),
               HasSubstr("costs for 3 classes, but logits for 2; change `file`"));
-  const auto missing = stage();
-  missing->set("costs", "file").set("file", "/nowhere/costs.csv");
-  EXPECT_THAT(complaint(*missing, batch(torch::zeros({1, 2}), {0})),
+  EXPECT_THAT(complaint(packet, {{"costs", std::string("file")},
+                                 {"file", std::string("/nowhere/costs.csv")}}),
               HasSubstr("'/nowhere/costs.csv' cannot be read"));
 }
 
 TEST(CostSensitiveStage, AMistakeWithinASuperClassCostsHalf) {
-  const auto costs = stage();
-  costs->set("costs", "super_class").set("super_classes", Value{Numbers{0, 0, 1}});
-  costs->push(batch(torch::zeros({1, 3}), {0})).finish();
-  EXPECT_NEAR(costs->metric("loss"), (0 + 0.5 + 1) / 3, 1e-6);
-}
-
-TEST(CostSensitiveStage, SuperClassesOfAnotherNumberOfClassesAreRefused) {
-  const auto costs = stage();
-  costs->set("costs", "super_class").set("super_classes", Value{Numbers{0, 0, 1}});
-  EXPECT_THAT(complaint(*costs, batch(torch::zeros({1, 2}), {0})),
+  const std::map<std::string, Value> parameters{{"costs", std::string("super_class")},
+                                                {"super_classes", Numbers{0, 0, 1}}};
+  EXPECT_NEAR(test::metrics_of<CostSensitive>(batch(torch::zeros({1, 3}), {0}), parameters)["loss"],
+              (0 + 0.5 + 1) / 3, 1e-6);
+  EXPECT_THAT(complaint(batch(torch::zeros({1, 2}), {0}), parameters),
               HasSubstr("costs for 3 classes, but logits for 2; change `super_classes`"));
 }
 
 TEST(CostSensitiveStage, NamesThePictureWhoseLabelIsNoClass) {
-  EXPECT_THAT(complaint(*stage(), batch(torch::zeros({2, 3}), {0, 3})),
+  EXPECT_THAT(complaint(batch(torch::zeros({2, 3}), {0, 3}), {}),
               HasSubstr("row 1 has category 3"));
-  EXPECT_THAT(complaint(*stage(), batch(torch::zeros({2, 3}), {0, -1})),
+  EXPECT_THAT(complaint(batch(torch::zeros({2, 3}), {0, -1}), {}),
               HasSubstr("has no category (-1), but the cost needs one for each image"));
 }
 

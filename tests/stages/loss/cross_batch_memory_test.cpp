@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
+#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
@@ -31,18 +33,15 @@ TEST_P(MemoryLossTest, IsThatOfPytorchMetricLearning) {
   for (const test::MemoryGolden& golden : test::cross_batch_memory_golden()) {
     std::vector<Tensor> remembered;
     Labels labels;
-    for (const test::MemoryGolden::Batch& step : golden.batches) {
-      const Tensor embedding = rows(step.embedding, step.labels.size());
+    for (const test::PairGolden& step : golden.batches) {
+      const Tensor embedding = embedding_of(step);
       for (const Tensor& row : embedding.detach().unbind(0)) remembered.push_back(row);
       labels.insert(labels.end(), step.labels.begin(), step.labels.end());
       const auto kept = std::min<std::ptrdiff_t>(golden.memory, std::ssize(remembered));
       remembered.erase(remembered.begin(), remembered.end() - kept);
       labels.erase(labels.begin(), labels.end() - kept);
-      const MeasuredLoss result =
-          memory_loss(embedding, torch::stack(remembered), labels, golden.margin);
-      result.loss.backward();
-      EXPECT_NEAR(result.loss.item<double>(), step.loss, 1e-6);
-      test::expect_near(embedding.grad(), step.gradient);
+      expect_golden(memory_loss(embedding, torch::stack(remembered), labels, golden.margin),
+                    embedding, step);
     }
   }
 }
@@ -95,39 +94,24 @@ TEST(MemoryLoss, HasTheSameBytesForAnyNumberOfThreads) {
 }
 
 /// The stage in a training flow, without an optimizer: the test decides which batches are accepted.
-class Training {
- public:
+struct Training : seam::testing::Harness {
   explicit Training(std::int64_t memory = 6, std::int64_t start = 0)
-      : stage_("memory", "loss.cross_batch_memory", std::make_unique<CrossBatchMemory>()) {
-    run_.services = &services_;
-    run_.training = true;
-    stage_.configure({{"memory", memory}, {"start", start}});
-    stage_.open(run_);
-    stage_.enter_thread(run_);
-    stage_.begin(run_);
+      : Harness("memory", std::make_unique<CrossBatchMemory>()) {
+    set("memory", memory).set("start", start).training(true).open();
   }
-  ~Training() { stage_.close(); }
-  Training(const Training&) = delete;
-  Training& operator=(const Training&) = delete;
-  Training(Training&&) = delete;
-  Training& operator=(Training&&) = delete;
 
   enum class Counts : std::uint8_t { yes, no };
 
   /// Returns the loss, or the error of the batch.
   std::string step(Packet packet, Counts counts = Counts::yes) {
-    const Outcome outcome = stage_.transform(run_, packet);
-    if (!outcome) return outcome.error().what();
-    if (counts == Counts::yes) dynamic_cast<Loss&>(stage_.stage()).batch_accepted();
-    return std::to_string(packet.get(field::loss).item<double>());
+    forget();
+    push(std::move(packet));
+    if (!errors().empty()) return errors()[0].what();
+    if (counts == Counts::yes) dynamic_cast<Loss&>(runner().stage()).batch_accepted();
+    return std::to_string(outputs().at(0).get(field::loss).item<double>());
   }
-  [[nodiscard]] Archive save() const { return stage_.save(); }
-  void load(const Archive& archive) { stage_.load(archive); }
-
- private:
-  seam::testing::RecordingServices services_;
-  RunState run_;
-  StageRunner stage_;
+  Archive save() { return runner().save(); }
+  void load(const Archive& archive) { runner().load(archive); }
 };
 
 Packet random_batch(std::uint64_t seed, const std::vector<std::string>& items) {
@@ -224,22 +208,14 @@ TEST(CrossBatchMemory, WhatCannotBeComparedIsRefused) {
 TEST(CrossBatchMemory, AStateThatDoesNotFitIsRefused) {
   Training training;
   for (const Packet& packet : some_batches()) training.step(packet);
-  const auto refusal = [](std::int64_t memory, const Archive& saved) -> std::string {
-    Training other(memory);
-    try {
-      other.load(saved);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "accepted";
-  };
-  EXPECT_EQ(refusal(6, training.save()), "accepted");
-  EXPECT_EQ(refusal(7, training.save()), "accepted");
-  EXPECT_THAT(refusal(5, training.save()),
-              HasSubstr("the checkpoint remembers 6 rows, but `memory` is 5"));
+  const auto load = [](std::int64_t memory, const Archive& saved) { Training(memory).load(saved); };
+  EXPECT_NO_THROW(load(6, training.save()));
+  EXPECT_NO_THROW(load(7, training.save()));
+  EXPECT_REFUSED(load(5, training.save()), Fault::configuration,
+                 "the checkpoint remembers 6 rows, but `memory` is 5");
   Archive damaged = training.save();
   damaged.put("items", std::string("a") + '\0');
-  EXPECT_THAT(refusal(6, damaged), HasSubstr("the checkpoint is damaged"));
+  EXPECT_REFUSED(load(6, damaged), Fault::data, "the checkpoint is damaged");
 }
 
 }  // namespace seam::stages::cross_batch_memory_test

@@ -115,15 +115,13 @@ TEST_P(CrossEntropyLossTest, GradientIsThatOfFiniteDifferences) {
 }
 
 TEST(CrossEntropyStage, RecordsLossAndAccuracy) {
-  seam::testing::Harness harness("categories", std::make_unique<CrossEntropy>());
   Packet packet;
   packet.set(field::logits,
              torch::tensor({{2.0F, 0.0F}, {0.0F, 1.0F}, {5.0F, 0.0F}, {0.0F, 9.0F}}));
   packet.set(field::categories, {0, 1, 1, 1});
-  harness.push(packet).finish();
-  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-  EXPECT_DOUBLE_EQ(harness.metric("accuracy"), 0.75);
-  EXPECT_NEAR(harness.metric("loss"),
+  auto measured = test::metrics_of<CrossEntropy>(packet);
+  EXPECT_DOUBLE_EQ(measured["accuracy"], 0.75);
+  EXPECT_NEAR(measured["loss"],
               (std::log1p(std::exp(-2.0)) + std::log1p(std::exp(-1.0)) + std::log1p(std::exp(5.0)) +
                std::log1p(std::exp(-9.0))) /
                   4,
@@ -131,13 +129,12 @@ TEST(CrossEntropyStage, RecordsLossAndAccuracy) {
 }
 
 TEST(CrossEntropyStage, TakesLengthsDividedByTheTemperature) {
-  seam::testing::Harness harness("categories", std::make_unique<CrossEntropy>());
   Packet packet;
   packet.set(field::class_lengths, torch::tensor({{0.9F, 0.1F}}));
   packet.set(field::categories, {0});
-  harness.set("from", "class_lengths").set("temperature", 0.1).push(packet).finish();
-  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-  EXPECT_NEAR(harness.metric("loss"), std::log1p(std::exp(-8.0)), 1e-6);
+  EXPECT_NEAR(test::metrics_of<CrossEntropy>(
+                  packet, {{"from", std::string("class_lengths")}, {"temperature", 0.1}})["loss"],
+              std::log1p(std::exp(-8.0)), 1e-6);
 }
 
 struct ByItem {

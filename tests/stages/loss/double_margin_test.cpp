@@ -5,10 +5,10 @@
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
-#include <memory>
 #include <vector>
 
 #include "stages/same.hpp"
+#include "tests/stages/loss/batch_loss_testing.hpp"
 
 namespace seam::stages::double_margin_test {
 
@@ -35,10 +35,8 @@ const auto conformance = seam::testing::conformance<DoubleMargin>({
 
 TEST(DoubleMargin, MatchingPairsCostBeyondTheSmallMarginAndOthersWithinTheLargeOne) {
   const auto loss = [](const std::vector<std::int64_t>& same) {
-    Harness harness("double", std::make_unique<DoubleMargin>());
-    harness.set("matching_margin", 0.1).set("non_matching_margin", 0.6).push(batch(same)).finish();
-    EXPECT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-    return harness.metric("loss");
+    return test::metrics_of<DoubleMargin>(
+        batch(same), {{"matching_margin", 0.1}, {"non_matching_margin", 0.6}})["loss"];
   };
   EXPECT_NEAR(loss({1, 1, 1, 1}), (0.04 + 0.09) / 2, 1e-5);
   EXPECT_NEAR(loss({0, 0, 0, 0}), (0.09 + 0.04) / 2, 1e-5);

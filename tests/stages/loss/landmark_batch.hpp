@@ -4,6 +4,9 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/tensor.hpp>
+#include <seam/testing.hpp>
+
+#include <vector>
 
 #include "stages/landmark_tensors.hpp"
 
@@ -21,6 +24,11 @@ inline Packet landmark_batch() {
   packet.set(field::true_visibility, torch::randint(4, {3, 8}, torch::kInt64));
   packet.set(field::true_attributes, torch::randint(3, {3, 5}).to(torch::kUInt8));
   return packet;
+}
+
+/// For the conformance suite.
+inline std::vector<Packet> landmark_batches(seam::testing::Harness& /*harness*/) {
+  return {landmark_batch(), landmark_batch()};
 }
 
 }  // namespace seam::stages

@@ -7,22 +7,17 @@
 #include <seam/testing.hpp>
 
 #include <cmath>
-#include <memory>
 #include <vector>
 
+#include "tests/stages/loss/batch_loss_testing.hpp"
 #include "tests/stages/loss/landmark_batch.hpp"
-#include "tests/stages/nn/gradient_check.hpp"
 
 namespace seam::stages::landmark_test {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 const auto conformance = seam::testing::conformance<Landmark>({
-    .packets =
-        [](seam::testing::Harness&) {
-          return std::vector<Packet>{landmark_batch(), landmark_batch()};
-        },
+    .packets = landmark_batches,
 });
 
 class LandmarkLossTest : public seam::testing::EachDevice {};
@@ -57,23 +52,6 @@ TEST_P(LandmarkLossTest, GradientIsThatOfFiniteDifferences) {
                          48);
 }
 
-struct Ran {
-  std::vector<Error> errors;
-  double loss = 0;
-  double error = 0;
-};
-
-Ran run(const Packet& packet) {
-  seam::testing::Harness harness("loss", std::make_unique<Landmark>());
-  harness.push(packet).finish();
-  Ran ran;
-  ran.errors = harness.errors();
-  if (!ran.errors.empty()) return ran;
-  ran.loss = harness.metric("loss");
-  if (harness.metrics().contains("error")) ran.error = harness.metric("error");
-  return ran;
-}
-
 TEST(LandmarkStage, IsWhatAdditionNumberByNumberGives) {
   const Packet packet = landmark_batch();
   const Tensor predicted = packet.get(field::predicted_landmarks).detach();
@@ -95,18 +73,15 @@ TEST(LandmarkStage, IsWhatAdditionNumberByNumberGives) {
     }
   }
   ASSERT_GT(visible, 2);
-  const Ran ran = run(packet);
-  ASSERT_THAT(ran.errors, IsEmpty());
-  EXPECT_NEAR(ran.loss, squares / 3, 1e-5);
-  EXPECT_NEAR(ran.error, distances / visible, 1e-5);
+  auto measured = test::metrics_of<Landmark>(packet);
+  EXPECT_NEAR(measured["loss"], squares / 3, 1e-5);
+  EXPECT_NEAR(measured["error"], distances / visible, 1e-5);
 }
 
 TEST(LandmarkStage, NothingVisibleIsALossOfNothing) {
   Packet packet = landmark_batch();
   packet.set(field::true_visibility, torch::full({3, 8}, 2, torch::kInt64));
-  const Ran ran = run(packet);
-  EXPECT_THAT(ran.errors, IsEmpty());
-  EXPECT_EQ(ran.loss, 0);
+  EXPECT_EQ(test::metrics_of<Landmark>(packet).at("loss"), 0);
 }
 
 TEST(LandmarkStage, LandmarksOfPicturesOfAnotherSizeAreRefused) {
@@ -116,14 +91,14 @@ TEST(LandmarkStage, LandmarksOfPicturesOfAnotherSizeAreRefused) {
   for (const float x : {22.0F, NAN}) {
     places[1][2][0] = x;
     packet.set(field::true_landmarks, places);
-    const Ran ran = run(packet);
-    ASSERT_EQ(ran.errors.size(), 1U);
-    EXPECT_THAT(ran.errors[0].what(), HasSubstr("row 1: landmark 3 (left sleeve) is at x "));
+    EXPECT_THAT(test::complaint<Landmark>(packet),
+                HasSubstr("row 1: landmark 3 (left sleeve) is at x "));
   }
   Tensor states = torch::zeros({3, 8}, torch::kInt64);
   states[1][2] = 2;
   packet.set(field::true_visibility, states);
-  EXPECT_THAT(run(packet).errors, IsEmpty()) << "landmarks that are cut off may be anywhere";
+  EXPECT_EQ(test::complaint<Landmark>(packet), "accepted")
+      << "landmarks that are cut off may be anywhere";
 }
 
 TEST(LandmarkLoss, WhatIsNotVisibleHasNoGradientWhateverItIs) {

@@ -7,7 +7,6 @@
 #include <seam/testing.hpp>
 
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
@@ -16,24 +15,21 @@ namespace seam::stages::margin_test {
 
 using ::testing::HasSubstr;
 
-const auto conformance =
-    seam::testing::conformance<Margin>(
-        {
-            .parameters = {{"top", std::vector<std::int64_t>{1, 2}}},
-            .packets =
-                [](seam::testing::Harness&) {
-                  std::vector<Packet> packets(3);
-                  for (std::size_t at = 0; at < packets.size(); ++at) {
-                    packets[at].set(field::class_lengths,
-                                    (torch::arange(12.0F).view({3, 4}) * static_cast<float>(at + 1))
-                                        .sin()
-                                        .abs());
-                    packets[at].set(field::categories, {3, 0, 2});
-                  }
-                  return packets;
-                },
-            .refused = {{{"present", 0.1}}, {{"top", std::vector<std::int64_t>{0}}}},
-        });
+std::vector<Packet> batches(seam::testing::Harness& /*harness*/) {
+  std::vector<Packet> packets(3);
+  for (std::size_t at = 0; at < packets.size(); ++at) {
+    packets[at].set(field::class_lengths,
+                    (torch::arange(12.0F).view({3, 4}) * static_cast<float>(at + 1)).sin().abs());
+    packets[at].set(field::categories, {3, 0, 2});
+  }
+  return packets;
+}
+
+const auto conformance = seam::testing::conformance<Margin>({
+    .parameters = {{"top", test::Labels{1, 2}}},
+    .packets = batches,
+    .refused = {{{"present", 0.1}}, {{"top", test::Labels{0}}}},
+});
 
 class MarginLossTest : public seam::testing::EachDevice {};
 SEAM_ON_EACH_DEVICE(MarginLossTest);
@@ -77,12 +73,10 @@ Packet batch(const std::vector<std::int64_t>& categories) {
 }
 
 TEST(MarginStage, RecordsTheAccuracyOfTheLongestCapsules) {
-  seam::testing::Harness harness("categories", std::make_unique<Margin>());
-  harness.set("top", Value{std::vector<std::int64_t>{2, 1, 2}}).push(batch({0, 1})).finish();
-  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-  EXPECT_DOUBLE_EQ(harness.metric("accuracy"), 0.5);
-  EXPECT_DOUBLE_EQ(harness.metric("accuracy_2"), 1);
-  EXPECT_NEAR(harness.metric("loss"), (0.5 * 0.16 + 0.36 + 0.5 * (0.01 + 0.49)) / 2, 1e-6);
+  auto measured = test::metrics_of<Margin>(batch({0, 1}), {{"top", test::Labels{2, 1, 2}}});
+  EXPECT_DOUBLE_EQ(measured["accuracy"], 0.5);
+  EXPECT_DOUBLE_EQ(measured["accuracy_2"], 1);
+  EXPECT_NEAR(measured["loss"], (0.5 * 0.16 + 0.36 + 0.5 * (0.01 + 0.49)) / 2, 1e-6);
 }
 
 TEST(MarginStage, RefusesAnAccuracyThatIsAlwaysOne) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints metric_learning_golden.hpp: the results of pytorch-metric-learning's losses for random batches, in double.
+"""Prints metric_learning_golden.hpp: the results of pytorch-metric-learning's losses for made-up batches, in double.
 
     python metric_learning_golden.py | clang-format > metric_learning_golden.hpp
 
@@ -64,12 +64,28 @@ CROSS_BATCH_MEMORY = [
 ]
 
 
-def listed(tensor):
-    return "{" + ", ".join(f"{value:.9g}" for value in tensor.flatten().tolist()) + "}"
+def listed(values):
+    return "{" + ", ".join(f"{value:.9g}" for value in values) + "}"
 
 
-def drawn(count, dimensions):
-    return torch.randn(count, dimensions, dtype=torch.float64).round(decimals=2)
+def numbers(count, phase):
+    """As in tests/stages/golden/numbers.hpp."""
+    at = torch.arange(count, dtype=torch.float64)
+    return torch.sin(12.9898 * at + phase) * torch.cos(4.1414 * at + 2 * phase)
+
+
+def digest(tensor):
+    flat = tensor.flatten()
+    return listed([flat.dot(numbers(len(flat), 0.1)).item(), flat.norm().item()])
+
+
+CASES = iter(range(1, 1000))
+
+
+def embedding_of(labels, dimensions):
+    """The phase of the numbers, and a batch of them."""
+    phase = next(CASES)
+    return phase, numbers(len(labels) * dimensions, phase).view(-1, dimensions).requires_grad_(True)
 
 
 print(f"""/// What pytorch-metric-learning {pytorch_metric_learning.__version__} computes; metric_learning_golden.py prints this.
@@ -78,62 +94,54 @@ print(f"""/// What pytorch-metric-learning {pytorch_metric_learning.__version__}
 #include <cstdint>
 #include <vector>
 
+#include "tests/stages/golden/numbers.hpp"
+
 namespace seam::test {{
 
-/// Tensors are row by row: `embedding` and its gradient [labels, E], `proxies` and theirs [P,E].
-struct ProxyAnchorGolden {{
-  double margin;
-  double alpha;
-  std::vector<std::int64_t> labels;
-  std::vector<double> embedding;
-  std::vector<double> proxies;
-  double loss;
-  std::vector<double> embedding_gradient;
-  std::vector<double> proxies_gradient;
-}};
-
-inline std::vector<ProxyAnchorGolden> proxy_anchor_golden() {{
-  return {{""")
-torch.manual_seed(2020)
-for margin, alpha, count, dimensions, labels in PROXY_ANCHOR:
-    embedding = drawn(len(labels), dimensions).requires_grad_(True)
-    proxies = drawn(count, dimensions)
-    loss = ProxyAnchorLoss(count, dimensions, margin=margin, alpha=alpha)
-    loss.proxies.data = proxies.clone()
-    value = loss(embedding, torch.tensor(labels))
-    value.backward()
-    print(f"""      {{{margin!r}, {alpha!r}, {listed(torch.tensor(labels))},
-       {listed(embedding.detach())},
-       {listed(proxies)},
-       {value.item():.9g},
-       {listed(embedding.grad)},
-       {listed(loss.proxies.grad)}}},""")
-print("""  };
-}
-
-/// Row by row as above. `options`: alpha, beta, lambda, epsilon of multi-similarity, the margin of
-/// batch-hard, margin and scale of circle.
-struct PairGolden {
+/// A loss of an embedding [labels, dimensions] of numbers() with this phase.
+struct PairGolden {{
   std::vector<double> options;
   std::vector<std::int64_t> labels;
-  std::vector<double> embedding;
+  std::int64_t dimensions;
+  double phase;
   double loss;
-  std::vector<double> gradient;
-};
+  Digest gradient;
+}};
+
+/// The same with proxies, which have half the phase.
+struct ProxyGolden {{
+  PairGolden batch;
+  std::int64_t proxies;
+  Digest gradient;
+}};
 """)
 
 
-def pairs(name, cases):
-    print(f"inline std::vector<PairGolden> {name}() {{ return {{")
+def pairs(name, options_text, cases):
+    print(f"/// Options: {options_text}.\ninline std::vector<PairGolden> {name}_golden() {{ return {{")
     for options, dimensions, labels, loss in cases:
-        embedding = drawn(len(labels), dimensions).requires_grad_(True)
+        phase, embedding = embedding_of(labels, dimensions)
         value = loss(embedding, torch.tensor(labels))
         value.backward()
-        print(f"""      {{{listed(torch.tensor(options, dtype=torch.float64))}, {listed(torch.tensor(labels))},
-       {listed(embedding.detach())},
-       {value.item():.9g},
-       {listed(embedding.grad)}}},""")
-    print("  }; }\n")
+        print(f"{{{listed(options)}, {listed(labels)}, {dimensions}, {phase}, {value.item():.9g}, {digest(embedding.grad)}}},")
+    print("}; }\n")
+
+
+def proxies(name, options_text, make, weights, cases):
+    """`weights(loss)` is the name of the loss' proxies [P,E], or of their transpose."""
+    print(f"/// Options: {options_text}.\ninline std::vector<ProxyGolden> {name}_golden() {{ return {{")
+    for margin, scale, count, dimensions, labels in cases:
+        phase, embedding = embedding_of(labels, dimensions)
+        centres = numbers(count * dimensions, phase / 2).view(count, dimensions)
+        loss = make(count, dimensions, margin=margin, **{"alpha" if weights == "proxies" else "scale": scale})
+        transposed = weights == "W"
+        getattr(loss, weights).data = centres.t().clone() if transposed else centres
+        value = loss(embedding, torch.tensor(labels))
+        value.backward()
+        gradient = getattr(loss, weights).grad
+        print(f"{{{{{listed([margin, scale])}, {listed(labels)}, {dimensions}, {phase}, {value.item():.9g}, "
+              f"{digest(embedding.grad)}}}, {count}, {digest(gradient.t() if transposed else gradient)}}},")
+    print("}; }\n")
 
 
 def multi_similarity(alpha, beta, base, epsilon):
@@ -148,44 +156,25 @@ def batch_hard(margin):
     return lambda embedding, labels: loss(embedding, labels, miner(embedding, labels))
 
 
-pairs("multi_similarity_golden", [
-    ([alpha, beta, base, epsilon], dimensions, labels, multi_similarity(alpha, beta, base, epsilon))
-    for alpha, beta, base, epsilon, dimensions, labels in MULTI_SIMILARITY
+proxies("proxy_anchor", "margin, alpha", ProxyAnchorLoss, "proxies", PROXY_ANCHOR)
+proxies("arcface", "margin in degrees, scale", ArcFaceLoss, "W", ARCFACE)
+pairs("multi_similarity", "alpha, beta, lambda, epsilon", [
+    ([*options], dimensions, labels, multi_similarity(*options)) for *options, dimensions, labels in MULTI_SIMILARITY
 ])
-pairs("batch_hard_golden", [
+pairs("batch_hard", "margin", [
     ([margin], dimensions, labels, batch_hard(margin)) for margin, dimensions, labels in BATCH_HARD
 ])
-pairs("supervised_contrastive_golden", [
+pairs("supervised_contrastive", "temperature", [
     ([temperature], dimensions, labels, SupConLoss(temperature)) for temperature, dimensions, labels in SUPERVISED_CONTRASTIVE
 ])
-print("""/// As ProxyAnchorGolden; the margin is in degrees, `alpha` is the scale.
-inline std::vector<ProxyAnchorGolden> arcface_golden() {
-  return {""")
-for margin, scale, count, dimensions, labels in ARCFACE:
-    embedding = drawn(len(labels), dimensions).requires_grad_(True)
-    centres = drawn(count, dimensions)
-    loss = ArcFaceLoss(count, dimensions, margin=margin, scale=scale)
-    loss.W.data = centres.t().clone()
-    value = loss(embedding, torch.tensor(labels))
-    value.backward()
-    print(f"""      {{{margin!r}, {scale!r}, {listed(torch.tensor(labels))},
-       {listed(embedding.detach())},
-       {listed(centres)},
-       {value.item():.9g},
-       {listed(embedding.grad)},
-       {listed(loss.W.grad.t())}}},""")
-print("  };\n}\n")
-print("""/// Batches in a row with one memory; tensors are row by row.
+pairs("circle", "margin, scale", [
+    ([margin, scale], dimensions, labels, CircleLoss(margin, scale)) for margin, scale, dimensions, labels in CIRCLE
+])
+print("""/// Batches in a row with one memory.
 struct MemoryGolden {
   double margin;
   std::int64_t memory;
-  struct Batch {
-    std::vector<std::int64_t> labels;
-    std::vector<double> embedding;
-    double loss;
-    std::vector<double> gradient;
-  };
-  std::vector<Batch> batches;
+  std::vector<PairGolden> batches;
 };
 
 inline std::vector<MemoryGolden> cross_batch_memory_golden() {
@@ -196,16 +185,9 @@ for margin, memory, dimensions, batches in CROSS_BATCH_MEMORY:
     loss.embedding_memory = loss.embedding_memory.double()
     print(f"{{{margin!r}, {memory}, {{")
     for labels in batches:
-        embedding = drawn(len(labels), dimensions).requires_grad_(True)
+        phase, embedding = embedding_of(labels, dimensions)
         value = loss(embedding, torch.tensor(labels))
         value.backward()
-        print(f"""{{{listed(torch.tensor(labels))},
-       {listed(embedding.detach())},
-       {value.item():.9g},
-       {listed(embedding.grad)}}},""")
+        print(f"{{{{}}, {listed(labels)}, {dimensions}, {phase}, {value.item():.9g}, {digest(embedding.grad)}}},")
     print("}},")
-print("  };\n}\n")
-pairs("circle_golden", [
-    ([margin, scale], dimensions, labels, CircleLoss(margin, scale)) for margin, scale, dimensions, labels in CIRCLE
-])
-print("}  // namespace seam::test")
+print("  };\n}\n\n}  // namespace seam::test")

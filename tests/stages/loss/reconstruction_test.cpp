@@ -6,7 +6,6 @@
 #include <seam/tensor_testing.hpp>
 #include <seam/testing.hpp>
 
-#include <memory>
 #include <vector>
 
 #include "stages/reconstruction.hpp"
@@ -53,10 +52,8 @@ TEST_P(ReconstructionLossTest, GradientIsThatOfFiniteDifferences) {
 
 TEST(ReconstructionStage, ASumIsTheMeanTimesTheNumbersOfAPicture) {
   const auto loss = [](const char* reduction) {
-    seam::testing::Harness harness("loss", std::make_unique<Reconstruction>());
-    harness.set("reduction", reduction).push(batch()).finish();
-    EXPECT_TRUE(harness.errors().empty());
-    return harness.metric("loss");
+    return test::metrics_of<Reconstruction>(batch(), {{"reduction", std::string(reduction)}})
+        .at("loss");
   };
   EXPECT_NEAR(loss("sum"), loss("mean") * 60, 1e-4);
 }

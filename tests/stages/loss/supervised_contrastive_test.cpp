@@ -5,7 +5,6 @@
 #include <seam/conformance.hpp>
 
 #include <cmath>
-#include <memory>
 #include <vector>
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
@@ -94,8 +93,7 @@ TEST_P(SupervisedContrastiveLossTest, WhatIsNotFiniteMakesItNaN) {
 
 TEST(SupervisedContrastive, HasTheSameBytesForAnyNumberOfThreads) {
   torch::manual_seed(7);
-  Labels labels;
-  for (std::int64_t row = 0; row < 96; ++row) labels.push_back(row / 4);
+  const Labels labels = test::labels_of_fours();
   test::expect_same_bytes_for_any_threads(
       {torch::randn({96, 368})}, [&](const std::vector<Tensor>& inputs) {
         return supervised_contrastive_loss(inputs[0], labels, 0.1);
@@ -107,9 +105,8 @@ TEST(SupervisedContrastive, ABatchThatTeachesNothingIsRefused) {
 }
 
 TEST(SupervisedContrastive, CountsRowsWithoutAPositive) {
-  seam::testing::Harness harness("loss", std::make_unique<SupervisedContrastive>());
-  harness.push(test::labelled(torch::eye(5), {"a", "a", "b", "c", "a"})).finish();
-  EXPECT_DOUBLE_EQ(harness.metric("without_positive"), 2);
+  const Packet packet = test::labelled(torch::eye(5), {"a", "a", "b", "c", "a"});
+  EXPECT_EQ(test::metrics_of<SupervisedContrastive>(packet)["without_positive"], 2);
 }
 
 }  // namespace seam::stages::supervised_contrastive_test

@@ -112,42 +112,21 @@ Packet one_triplet(const Tensor& embedding) {
   return packet;
 }
 
-TEST(Triplet, ProvidesTheLossAndReportsIt) {
-  seam::testing::Harness harness("loss", std::make_unique<Triplet>());
+TEST(Triplet, ReportsTheLoss) {
   const Packet packet = one_triplet(torch::tensor({{0.0F, 0.0F}, {0.0F, 2.0F}, {1.0F, 0.0F}}));
-  harness.push(packet).finish();
-  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-  EXPECT_FLOAT_EQ(harness.outputs().at(0)[field::loss].item<float>(), 5.0F);
-  EXPECT_DOUBLE_EQ(harness.metric("loss"), 5.0);
-  EXPECT_DOUBLE_EQ(harness.metric("active"), 1.0);
+  auto measured = test::metrics_of<Triplet>(packet);
+  EXPECT_DOUBLE_EQ(measured["loss"], 5.0);
+  EXPECT_DOUBLE_EQ(measured["active"], 1.0);
 }
 
 TEST(Triplet, ByCosinesItHasNoMargin) {
   const Packet packet = one_triplet(torch::tensor({{1.0F, 0.0F}, {0.6F, 0.8F}, {0.0F, 1.0F}}));
-  seam::testing::Harness harness("loss", std::make_unique<Triplet>());
-  harness.set("form", "cosine").push(packet).finish();
-  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-  EXPECT_NEAR(harness.metric("loss"), std::log1p(std::exp(-0.6)), 1e-6);
-  EXPECT_NEAR(harness.metric("positive_cosine"), 0.6, 1e-6);
+  auto measured = test::metrics_of<Triplet>(packet, {{"form", std::string("cosine")}});
+  EXPECT_NEAR(measured["loss"], std::log1p(std::exp(-0.6)), 1e-6);
+  EXPECT_NEAR(measured["positive_cosine"], 0.6, 1e-6);
   seam::testing::Harness contradicted("loss", std::make_unique<Triplet>());
   contradicted.set("form", "cosine").set("margin", Value{1.0});
   EXPECT_REFUSED(contradicted.open(), Fault::configuration, "has no effect with form = \"cosine\"");
-}
-
-TEST(Triplet, InTrainingReportsWhatTheOptimizerAccepted) {
-  seam::testing::Harness harness("loss", std::make_unique<Triplet>());
-  harness.training(true);
-  const auto push = [&](float positive_at) {
-    harness.push(one_triplet(torch::tensor({{0.0F, 0.0F}, {0.0F, positive_at}, {1.0F, 0.0F}})));
-  };
-  auto& loss = dynamic_cast<Triplet&>(harness.runner().stage());
-  push(2);  // 4 - 1 + 2
-  loss.batch_accepted();
-  push(100);  // skipped
-  push(3);    // 9 - 1 + 2
-  loss.batch_accepted();
-  harness.finish();
-  EXPECT_THAT(harness.metrics().at("loss"), ElementsAre(5.0, 10.0));
 }
 
 }  // namespace seam::stages::triplet_test

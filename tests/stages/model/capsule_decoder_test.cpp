@@ -5,20 +5,17 @@
 #include <torch/utils.h>
 
 #include <seam/conformance.hpp>
-#include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
-#include <seam/tensor.hpp>
 #include <seam/testing.hpp>
 
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "stages/model/rccapsnet_cls.hpp"
-#include "stages/model/sccapsnet_cls.hpp"
+#include "stages/model/capsule_networks.hpp"
 #include "stages/reconstruction.hpp"
-#include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/model/network_testing.hpp"
+#include "tests/stages/nn/network_properties.hpp"
 
 namespace seam::nn::capsule_decoder_test {
 
@@ -35,19 +32,6 @@ CapsuleDecoderOptions small() {
   options.kernels = {5, 3, 4};
   options.strides = {2, 1, 2};
   return options;
-}
-
-TEST(CapsuleDecoder, HasTheSizesOfTheClassifiers) {
-  CapsuleDecoderOptions options;
-  options.classes = 46;
-  options.capsule_size = 16;
-  const CapsuleDecoder decoder(options, 1);
-  auto numbers = decoder->named_parameters();
-  EXPECT_EQ(numbers["dense.weight"].sizes(), (Sizes{7 * 7 * 256, 46 * 16}));
-  EXPECT_EQ(numbers["conv1.weight"].sizes(), (Sizes{256, 256, 9, 9}));
-  EXPECT_EQ(numbers["conv4.weight"].sizes(), (Sizes{64, 32, 9, 9}));
-  EXPECT_EQ(numbers["conv5.weight"].sizes(), (Sizes{32, 3, 9, 9}));
-  EXPECT_FALSE(numbers.contains("bn5.weight"));
 }
 
 /// A transposed convolution is the gradient of a convolution with "SAME" padding.
@@ -86,13 +70,11 @@ TEST(CapsuleDecoder, GradientsAreThoseOfFiniteDifferences) {
   torch::manual_seed(2);
   CapsuleDecoder decoder(small(), 2);
   decoder->to(torch::kFloat64);
-  std::vector<Tensor> inputs = decoder->parameters();
-  inputs.push_back(torch::randn({2, 3, 4}, torch::kFloat64).requires_grad_(true));
+  const Tensor capsules = torch::randn({2, 3, 4}, torch::kFloat64).requires_grad_(true);
   const Tensor categories = torch::tensor({1, 2}, torch::kInt64);
   const Tensor direction = torch::randn({2, 3, 12, 8}, torch::kFloat64);
-  test::expect_gradients(
-      [&] { return (decoder->forward(inputs.back(), categories) * direction).sum(); }, inputs, 8,
-      1e-6, 1e-5);
+  test::expect_gradients([&] { return (decoder->forward(capsules, categories) * direction).sum(); },
+                         test::with_weights({capsules}, *decoder), 8, 1e-6, 1e-5);
 }
 
 TEST(CapsuleDecoder, DrawsTheCapsuleOfTheCategoryAlone) {
@@ -111,45 +93,24 @@ TEST(CapsuleDecoder, DrawsTheCapsuleOfTheCategoryAlone) {
 }
 
 TEST(CapsuleDecoder, ThreadsDoNotChangeAByteOfAStep) {
-  const auto with_threads = [&](int count) {
-    const test::Threads threads(count);
-    torch::manual_seed(4);
-    CapsuleDecoderOptions options = small();
-    options.images = {48, 32};
-    CapsuleDecoder decoder(options, 2);
-    const Tensor capsules = torch::randn({9, 3, 4}).requires_grad_(true);
-    const Tensor drawn =
-        decoder->forward(capsules, torch::tensor({0, 1, 2, 0, 1, 2, 0, 1, 2}, torch::kInt64));
-    drawn.square().sum().backward();
-    std::vector<Tensor> all{drawn.detach(), capsules.grad()};
-    for (const Tensor& weight : decoder->parameters()) all.push_back(weight.grad());
-    for (const Tensor& buffer : decoder->buffers()) all.push_back(buffer);
-    return all;
-  };
-  const std::vector<Tensor> one = with_threads(1);
-  for (const int count : {2, 8}) {
-    const std::vector<Tensor> more = with_threads(count);
-    for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(torch::equal(one[i], more[i])) << i;
-  }
+  CapsuleDecoderOptions options = small();
+  options.images = {48, 32};
+  torch::manual_seed(4);
+  test::expect_same_bytes_for_any_threads(
+      [&] { return CapsuleDecoder(options, 2); }, {torch::randn({9, 3, 4}).requires_grad_()},
+      [](CapsuleDecoder& decoder, const std::vector<Tensor>& inputs) {
+        const Tensor categories = torch::tensor({0, 1, 2, 0, 1, 2, 0, 1, 2}, torch::kInt64);
+        return std::vector<Tensor>{decoder->forward(inputs[0], categories)};
+      });
 }
 
 TEST(CapsuleDecoder, UnderAutocastItIsCloseToFloat) {
   torch::manual_seed(5);
   CapsuleDecoder decoder(small(), 2);
   const Tensor capsules = torch::randn({4, 3, 4});
-  const auto passed = [&](Precision precision) {
-    const Autocast autocast(torch::kCPU, precision);
+  test::expect_close_under_autocast(*decoder, [&] {
     return decoder->forward(capsules, torch::tensor({0, 1, 2, 0}, torch::kInt64));
-  };
-  const Tensor expected = passed(Precision::float32).detach();
-  const Tensor actual = passed(Precision::bfloat16);
-  EXPECT_EQ(actual.scalar_type(), torch::kFloat32);
-  EXPECT_LT((actual.detach() - expected).norm().item<double>(),
-            0.05 * expected.norm().item<double>());
-  actual.sum().backward();
-  for (const auto& item : decoder->named_parameters()) {
-    EXPECT_TRUE(torch::isfinite(item.value().grad()).all().item<bool>()) << item.key();
-  }
+  });
 }
 
 TEST(CapsuleDecoder, RefusesSizesThatDoNotFit) {
@@ -185,11 +146,10 @@ using seam::testing::Harness;
 using ::testing::HasSubstr;
 using Sizes = std::vector<std::int64_t>;
 
-const std::map<std::string, Value> small{
-    {"classes", std::int64_t{3}},        {"capsule_size", std::int64_t{4}},
-    {"image_height", std::int64_t{24}},  {"image_width", std::int64_t{16}},
-    {"dense_channels", std::int64_t{4}}, {"channels", Sizes{5, 6}},
-    {"kernels", Sizes{5, 4, 3}},         {"strides", Sizes{2, 2, 2}}};
+const test::Parameters small{{"classes", std::int64_t{3}},        {"capsule_size", std::int64_t{4}},
+                             {"image_height", std::int64_t{24}},  {"image_width", std::int64_t{16}},
+                             {"dense_channels", std::int64_t{4}}, {"channels", Sizes{5, 6}},
+                             {"kernels", Sizes{5, 4, 3}},         {"strides", Sizes{2, 2, 2}}};
 
 Packet batch() {
   torch::manual_seed(1);
@@ -211,19 +171,14 @@ const auto conformance = seam::testing::conformance<CapsuleDecoder>({
 });
 
 TEST(CapsuleDecoderStage, DrawsTheCategoryInTrainingAndTheLongestCapsuleInEvaluation) {
-  const auto drawn = [](bool training, const std::vector<std::int64_t>& categories,
-                        const std::vector<std::int64_t>& predicted) {
-    Harness harness("decoder", std::make_unique<CapsuleDecoder>());
-    for (const auto& [name, value] : small) harness.set(name, value);
+  const auto drawn = [](bool training, const Sizes& categories, const Sizes& predicted) {
     Packet packet = batch();
     packet.set(field::categories, categories);
     packet.set(field::predicted_category, torch::tensor(predicted, torch::kInt64));
-    harness.training(training).push(packet).finish();
-    EXPECT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-    return harness.outputs().at(0)[field::reconstruction].detach();
+    return test::output<CapsuleDecoder>(small, packet, training)[field::reconstruction].detach();
   };
-  const std::vector<std::int64_t> a{2, 2, 0, 1};
-  const std::vector<std::int64_t> b{1, 0, 0, 0};
+  const Sizes a{2, 2, 0, 1};
+  const Sizes b{1, 0, 0, 0};
   EXPECT_EQ(drawn(false, a, b).sizes(), (Sizes{4, 3, 24, 16}));
   EXPECT_TRUE(torch::equal(drawn(true, a, b), drawn(true, a, a)));
   EXPECT_FALSE(torch::equal(drawn(true, a, b), drawn(true, b, b)));
@@ -232,10 +187,9 @@ TEST(CapsuleDecoderStage, DrawsTheCategoryInTrainingAndTheLongestCapsuleInEvalua
 }
 
 TEST(CapsuleDecoderStage, APictureWithoutACategoryIsRefusedInTraining) {
-  Harness harness("decoder", std::make_unique<CapsuleDecoder>());
-  for (const auto& [name, value] : small) harness.set(name, value);
+  test::With<CapsuleDecoder> harness(small);
   Packet packet = batch();
-  packet.set(field::categories, std::vector<std::int64_t>{2, -1, 0, 1});
+  packet.set(field::categories, Sizes{2, -1, 0, 1});
   harness.training(true).push(packet).finish();
   ASSERT_EQ(harness.errors().size(), 1U);
   EXPECT_THAT(harness.errors()[0].what(), HasSubstr("category -1"));
@@ -243,15 +197,16 @@ TEST(CapsuleDecoderStage, APictureWithoutACategoryIsRefusedInTraining) {
 
 TEST(CapsuleDecoderStage, ArchitecturesHaveTheirPublishedSizes) {
   const auto shapes = [](const char* architecture) {
-    Harness harness("decoder", std::make_unique<CapsuleDecoder>());
-    harness.set("architecture", architecture).set("classes", 2).set("capsule_size", 16).open();
-    std::map<std::string, Sizes> found;
-    for (const NamedWeight& weight : dynamic_cast<Trainable&>(harness.runner().stage()).weights()) {
-      found[weight.name] = weight.tensor.sizes().vec();
-    }
-    return found;
+    return test::shapes_of<CapsuleDecoder>({{"architecture", std::string(architecture)},
+                                            {"classes", std::int64_t{2}},
+                                            {"capsule_size", std::int64_t{16}}});
   };
-  EXPECT_EQ(shapes("kernels_9")["conv2.weight"], (Sizes{256, 128, 9, 9}));
+  auto classifiers = shapes("kernels_9");
+  EXPECT_EQ(classifiers["dense.weight"], (Sizes{7 * 7 * 256, 32}));
+  EXPECT_EQ(classifiers["conv1.weight"], (Sizes{256, 256, 9, 9}));
+  EXPECT_EQ(classifiers["conv2.weight"], (Sizes{256, 128, 9, 9}));
+  EXPECT_EQ(classifiers["conv5.weight"], (Sizes{32, 3, 9, 9}));
+  EXPECT_FALSE(classifiers.contains("bn5.weight"));
   EXPECT_EQ(shapes("kernels_4")["conv2.weight"], (Sizes{256, 128, 4, 4}));
   auto retrieval = shapes("retrieval");
   EXPECT_EQ(retrieval["dense.weight"], (Sizes{8 * 8 * 256, 32}));
@@ -259,33 +214,29 @@ TEST(CapsuleDecoderStage, ArchitecturesHaveTheirPublishedSizes) {
   EXPECT_EQ(retrieval["conv6.weight"], (Sizes{16, 3, 5, 5}));
 }
 
-template <class Stage>
-std::map<std::string, Sizes> shapes_of(const char* preset) {
-  Harness harness("model", std::make_unique<Stage>());
-  harness.set("preset", preset).open();
-  std::map<std::string, Sizes> found;
-  for (const NamedWeight& weight : dynamic_cast<Trainable&>(harness.runner().stage()).weights()) {
-    found[weight.name] = weight.tensor.sizes().vec();
-  }
-  return found;
-}
-
 TEST(Classifiers, HaveTheSizesOfTheThesisAndOfTheReleasedCode) {
-  auto stacked = shapes_of<SccapsnetCls>("as_published");
+  auto stacked = test::shapes_of<SccapsnetCls>({{"preset", std::string("as_published")}});
   EXPECT_EQ(stacked["f.3.c.weight"], (Sizes{256, 64, 7, 7}));
   EXPECT_EQ(stacked["w"], (Sizes{8, 736}));
-  auto residual = shapes_of<RccapsnetCls>("as_published");
+  auto residual = test::shapes_of<RccapsnetCls>({{"preset", std::string("as_published")}});
   EXPECT_EQ(residual["f.block3.conv2.weight"], (Sizes{256, 256, 3, 3}));
   EXPECT_EQ(residual["w"], (Sizes{8, 736}));
-  auto released = shapes_of<SccapsnetCls>("as_released");
+  auto released = test::shapes_of<SccapsnetCls>({{"preset", std::string("as_released")}});
   EXPECT_EQ(released["f.0.c.weight"], (Sizes{64, 3, 9, 9}));
   EXPECT_EQ(released["f.3.c.weight"], (Sizes{256, 256, 9, 9}));
   EXPECT_EQ(released["f.4.c.weight"], (Sizes{512, 256, 9, 9}));
   EXPECT_EQ(released["w"], (Sizes{3200, 16, 736}));  // 10 x 10 pixels of 32 capsules
-  auto later = shapes_of<RccapsnetCls>("as_released");
+  auto later = test::shapes_of<RccapsnetCls>({{"preset", std::string("as_released")}});
   EXPECT_EQ(later["f.stem.c.weight"], (Sizes{32, 3, 7, 7}));
   EXPECT_EQ(later["f.block3.conv2.weight"], (Sizes{256, 256, 3, 3}));
   EXPECT_EQ(later["w"], (Sizes{16, 736}));
+}
+
+TEST(Rccapsnet, HasResidualBlocksInBothForms) {
+  for (const char* preset : {"as_published", "as_released"}) {
+    const auto shapes = test::shapes_of<Rccapsnet>({{"preset", std::string(preset)}});
+    EXPECT_EQ(shapes.count("f.block3.conv2.weight"), 1U) << preset;
+  }
 }
 
 }  // namespace seam::stages::capsule_decoder_test

@@ -5,16 +5,15 @@
 #include <torch/utils.h>
 
 #include <seam/conformance.hpp>
-#include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
-#include <seam/testing.hpp>
 
-#include <cmath>
 #include <string>
 #include <vector>
 
 #include "tests/stages/model/descriptor_capsules_testing.hpp"
 #include "tests/stages/nn/network_properties.hpp"
+#include "tests/stages/nn/reference.hpp"
+#include "tests/stages/nn/routing_reference.hpp"
 
 namespace seam::nn::capsule_module_test {
 
@@ -47,37 +46,6 @@ Tensor descriptors(std::int64_t images, std::int64_t length) {
   return (each / each.norm(2, 2, true)).flatten(1);
 }
 
-Tensor squashed(const Tensor& s) {
-  const double square = s.dot(s).item<double>();
-  return s * (square / (1 + square) / std::sqrt(square + 1e-7));
-}
-
-/// One image's class capsules [K,D] of capsules u [R,d]: Sabour et al.'s procedure 1, in loops.
-/// The softmax is over the classes of a route, or over the routes of a class.
-Tensor routed_by_loops(const Tensor& u, const Tensor& weight, std::int64_t classes,
-                       bool over_routes) {
-  const std::int64_t size = weight.size(2) / classes;
-  const auto prediction = [&](std::int64_t i, std::int64_t j) {
-    return weight[i].narrow(1, j * size, size).t().mv(u[i]);
-  };
-  Tensor logits = torch::zeros({u.size(0), classes}, torch::kFloat64);
-  Tensor v = torch::zeros({classes, size}, torch::kFloat64);
-  for (int iteration = 0; iteration < 3; ++iteration) {
-    for (std::int64_t j = 0; j < classes; ++j) {
-      Tensor s = torch::zeros({size}, torch::kFloat64);
-      for (std::int64_t i = 0; i < u.size(0); ++i) {
-        const Tensor among = over_routes ? logits.select(1, j) : logits[i];
-        s += (logits[i][j].exp() / among.exp().sum()) * prediction(i, j);
-      }
-      v[j] = squashed(s);
-    }
-    for (std::int64_t i = 0; i < u.size(0); ++i) {
-      for (std::int64_t j = 0; j < classes; ++j) logits[i][j] += prediction(i, j).dot(v[j]);
-    }
-  }
-  return v;
-}
-
 TEST(CapsuleModule, RoutesFollowFromTheWidth) {
   CapsuleModuleOptions published;
   published.width = 3 * 2048;
@@ -90,27 +58,18 @@ TEST(CapsuleModule, RoutesFollowFromTheWidth) {
   EXPECT_EQ(published.routes(), 96);
 }
 
-TEST(CapsuleModule, EqualsLoops) {
+TEST(CapsuleModule, IsRoutingAndAttention) {
   const torch::NoGradGuard no_gradient;
-  for (const bool over_routes : {false, true}) {
+  for (const RoutingSoftmax softmax : {RoutingSoftmax::classes, RoutingSoftmax::input_capsules}) {
     CapsuleModuleOptions options = small();
-    if (over_routes) options.routing.softmax = RoutingSoftmax::input_capsules;
+    options.routing.softmax = softmax;
     CapsuleModule net = in_double(options);
     const Tensor embedding = descriptors(3, 24);
     const CapsuleModuleOutput output = net(embedding);
-    const auto parameters = net->named_parameters();
-    for (std::int64_t n = 0; n < 3; ++n) {
-      const Tensor v = routed_by_loops(embedding[n].view({6, 4}), parameters["w"], 3, over_routes);
-      EXPECT_TRUE(torch::allclose(output.lengths[n], v.norm(2, 1), 0, 1e-10));
-      // Each class capsule attends to all three.
-      const auto dense = [&](const std::string& part) {
-        return v.matmul(parameters["attention." + part + ".weight"].flatten(1).t()) +
-               parameters["attention." + part + ".bias"];
-      };
-      const Tensor shares = torch::softmax(dense("query_conv").matmul(dense("key_conv").t()), 1);
-      EXPECT_TRUE(torch::allclose(output.capsules[n], v + 0.6 * shares.matmul(dense("value_conv")),
-                                  0, 1e-10));
-    }
+    const Tensor v = test::route_by_predictions(embedding.view({3, 6, 4}),
+                                                net->named_parameters()["w"], 3, options.routing);
+    EXPECT_TRUE(torch::allclose(output.lengths, v.norm(2, {2}), 0, 1e-10));
+    EXPECT_TRUE(torch::allclose(output.capsules, test::attended(*net, v), 0, 1e-10));
   }
 }
 
@@ -136,14 +95,13 @@ TEST(CapsuleModule, AnImageIsTheSameInAnyBatch) {
 TEST(CapsuleModule, GradientsAreThoseOfFiniteDifferences) {
   const test::Threads alone(1);  // many small passes
   CapsuleModule net = in_double(small());
-  std::vector<Tensor> inputs{descriptors(3, 24).requires_grad_(true)};
-  for (const Tensor& parameter : net->parameters()) inputs.push_back(parameter);
+  const Tensor input = descriptors(3, 24).requires_grad_(true);
   test::expect_gradients(
       [&] {
-        const CapsuleModuleOutput output = net(inputs[0]);
+        const CapsuleModuleOutput output = net(input);
         return output.capsules.pow(3).sum() + output.lengths.square().sum();
       },
-      inputs);
+      test::with_weights({input}, *net));
 }
 
 TEST(CapsuleModule, NothingIsNotANumberAtZero) {
@@ -153,9 +111,7 @@ TEST(CapsuleModule, NothingIsNotANumberAtZero) {
   const CapsuleModuleOutput output = net(zeros);
   (output.capsules.sum() + output.lengths.sum()).backward();
   EXPECT_TRUE(torch::isfinite(zeros.grad()).all().item<bool>());
-  for (const Tensor& parameter : net->parameters()) {
-    EXPECT_TRUE(torch::isfinite(parameter.grad()).all().item<bool>());
-  }
+  test::expect_finite_gradients(*net);
 }
 
 TEST(CapsuleModule, WhatDoesNotFitIsRefused) {
@@ -209,25 +165,11 @@ TEST(CapsuleModuleStage, ProvidesCapsulesOfDescriptorsAndLeavesThemAsTheyAre) {
   // Attention adds nothing at first.
   EXPECT_TRUE(
       torch::allclose(out[field::capsules].norm(2, 2), out[field::class_lengths], 1e-4, 1e-6));
-  std::vector<std::string> names;
-  for (const NamedWeight& weight :
-       dynamic_cast<CapsuleModule&>(harness.runner().stage()).weights()) {
-    names.push_back(weight.name);
-  }
-  EXPECT_THAT(names, UnorderedElementsAre("w", "attention.gamma", "attention.query_conv.weight",
-                                          "attention.query_conv.bias", "attention.key_conv.weight",
-                                          "attention.key_conv.bias", "attention.value_conv.weight",
-                                          "attention.value_conv.bias"));
-}
-
-TEST(CapsuleModuleStage, TheErrorOfPortsIsAnother) {
-  const auto capsules = [](const char* compat) {
-    With<CapsuleModule> harness(of_descriptors);
-    harness.set("compat", compat).push(batch(4));
-    EXPECT_THAT(harness.errors(), IsEmpty());
-    return harness.outputs().at(0)[field::capsules].detach();
-  };
-  EXPECT_FALSE(torch::allclose(capsules("none"), capsules("routes_softmax"), 1e-2, 1e-3));
+  EXPECT_THAT(harness.names_of_weights(),
+              UnorderedElementsAre("w", "attention.gamma", "attention.query_conv.weight",
+                                   "attention.query_conv.bias", "attention.key_conv.weight",
+                                   "attention.key_conv.bias", "attention.value_conv.weight",
+                                   "attention.value_conv.bias"));
 }
 
 }  // namespace seam::stages::capsule_module_test

@@ -5,17 +5,17 @@
 #include <torch/utils.h>
 
 #include <seam/conformance.hpp>
-#include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
-#include <seam/testing.hpp>
 
 #include <cmath>
 #include <string>
 #include <vector>
 
-#include "tests/stages/model/network_testing.hpp"
-#include "tests/stages/nn/gradient_check.hpp"
+#include "stages/nn/squash.hpp"
+#include "tests/stages/model/descriptor_capsules_testing.hpp"
 #include "tests/stages/nn/network_properties.hpp"
+#include "tests/stages/nn/reference.hpp"
+#include "tests/stages/nn/routing_reference.hpp"
 
 namespace seam::nn::capsules_test {
 
@@ -92,52 +92,14 @@ Tensor map_of(std::int64_t images) {
   return torch::randn({images, 6, 5, 6}, torch::kFloat64);
 }
 
-Tensor squashed_by_loops(const Tensor& s, const CapsulesOptions& options) {
-  if (options.routing.squash == SquashForm::none) return s;
-  const double square = s.dot(s).item<double>();
-  return s * (square / (1 + square) / std::sqrt(square + 1e-7));
-}
-
 /// Each column of rows [N,E] as batch normalisation leaves it in training.
 Tensor normalised_columns(const Tensor& rows, const Tensor& weight, const Tensor& bias) {
   const Tensor apart = rows - rows.mean(0);
   return apart / torch::sqrt((apart * apart).mean(0) + 1e-5) * weight + bias;
 }
 
-/// One image's class capsules [K,D] of capsules u [R,d], capsule by capsule.
-Tensor routed_by_loops(const Tensor& u, const Tensor& weight, const CapsulesOptions& options) {
-  const std::int64_t size = options.class_capsule_size;
-  const std::int64_t classes = options.classes;
-  const auto prediction = [&](std::int64_t i, std::int64_t j) {
-    const Tensor matrix = weight.dim() == 3 ? weight[i] : weight;
-    return matrix.narrow(1, j * size, size).t().mv(u[i]);
-  };
-  Tensor logits = torch::zeros({u.size(0), classes}, torch::kFloat64);
-  Tensor v = torch::zeros({classes, size}, torch::kFloat64);
-  for (std::int64_t iteration = 0; iteration < options.routing.iterations; ++iteration) {
-    for (std::int64_t j = 0; j < classes; ++j) {
-      Tensor s = torch::zeros({size}, torch::kFloat64);
-      for (std::int64_t i = 0; i < u.size(0); ++i) {
-        s += (logits[i][j].exp() / logits[i].exp().sum()) * prediction(i, j);
-      }
-      v[j] = squashed_by_loops(s, options);
-    }
-    for (std::int64_t i = 0; i < u.size(0); ++i) {
-      for (std::int64_t j = 0; j < classes; ++j) {
-        const Tensor p = prediction(i, j);
-        if (options.routing.agreement == Agreement::cosine) {
-          logits[i][j] = options.routing.factor * p.dot(v[j]) / p.norm() / v[j].norm();
-        } else {
-          logits[i][j] += p.dot(v[j]);
-        }
-      }
-    }
-  }
-  return v;
-}
-
 /// Class capsules [N,K,D] of a batch in training.
-Tensor by_loops(const CapsulesImpl& net, const CapsulesOptions& options, const Tensor& map) {
+Tensor as_described(const CapsulesImpl& net, const CapsulesOptions& options, const Tensor& map) {
   const auto parameters = net.named_parameters();
   // A side of 6 has 3 windows of 3 at a stride of 2 if one row of zeros follows; of 5, if one row
   // is before and one after.
@@ -153,47 +115,26 @@ Tensor by_loops(const CapsulesImpl& net, const CapsulesOptions& options, const T
                     .view(rows.sizes())
                     .permute({0, 3, 1, 2});
   }
-  std::vector<Tensor> images;
-  for (std::int64_t n = 0; n < map.size(0); ++n) {
-    std::vector<Tensor> u;  // position by position, four consecutive channels each
-    for (std::int64_t y = 0; y < convolved.size(2); ++y) {
-      for (std::int64_t x = 0; x < convolved.size(3); ++x) {
-        for (const std::int64_t first : {0, 4}) {
-          const Tensor pixel = convolved[n].select(1, y).select(1, x);
-          u.push_back(squashed_by_loops(pixel.narrow(0, first, 4), options));
-        }
-      }
-    }
-    images.push_back(routed_by_loops(torch::stack(u), parameters["w"], options));
-  }
-  Tensor v = torch::stack(images);
+  // Position by position, four consecutive channels each.
+  const Tensor u = convolved.permute({0, 2, 3, 1}).reshape({map.size(0), -1, 4});
+  const Tensor v = test::route_by_predictions(
+      squash_reference(u, options.routing.squash, options.routing.epsilon), parameters["w"],
+      options.classes, options.routing);
   if (!options.normalise_classes) return v;
   return normalised_columns(v.flatten(1), parameters["class_bn.weight"],
                             parameters["class_bn.bias"])
       .view(v.sizes());
 }
 
-/// Each class capsule attends to all of its image.
-Tensor attended(const CapsulesImpl& net, const Tensor& v) {
-  const auto parameters = net.named_parameters();
-  const auto dense = [&](const std::string& part) {
-    return v.matmul(parameters["attention." + part + ".weight"].flatten(1).t()) +
-           parameters["attention." + part + ".bias"];
-  };
-  const Tensor shares =
-      torch::softmax(dense("query_conv").matmul(dense("key_conv").transpose(1, 2)), 2);
-  return v + 0.6 * shares.matmul(dense("value_conv"));
-}
-
-TEST(Capsules, EqualLoops) {
+TEST(Capsules, AreWhatTheyAreDescribedAs) {
   const torch::NoGradGuard no_gradient;
   for (const CapsulesOptions& options : all_options()) {
     Capsules net = in_double(options);
     const Tensor map = map_of(3);
     const CapsulesOutput output = net(map);
-    Tensor expected = by_loops(*net, options, map);
+    Tensor expected = as_described(*net, options, map);
     EXPECT_TRUE(torch::allclose(output.lengths, expected.norm(2, 2), 0, 1e-9));
-    if (options.attention) expected = attended(*net, expected);
+    if (options.attention) expected = test::attended(*net, expected);
     EXPECT_TRUE(torch::allclose(output.capsules, expected, 0, 1e-9));
     Tensor embedding = expected.flatten(1);
     if (options.norm_axis == NormAxis::vector) embedding = embedding / embedding.norm(2, 1, true);
@@ -264,15 +205,14 @@ TEST(Capsules, GradientsAreThoseOfFiniteDifferences) {
   const test::Threads alone(1);  // many small passes
   for (const CapsulesOptions& options : all_options()) {
     Capsules net = in_double(options);
-    std::vector<Tensor> inputs{map_of(3).requires_grad_(true)};
-    for (const Tensor& parameter : net->parameters()) inputs.push_back(parameter);
+    const Tensor map = map_of(3).requires_grad_(true);
     test::expect_gradients(
         [&] {
-          const CapsulesOutput output = net(inputs[0]);
+          const CapsulesOutput output = net(map);
           return output.embedding.pow(3).sum() + output.lengths.square().sum() +
                  output.capsules.pow(3).sum();
         },
-        inputs);
+        test::with_weights({map}, *net));
   }
 }
 
@@ -283,9 +223,7 @@ TEST(Capsules, NothingIsNotANumberAtZero) {
     const CapsulesOutput output = net(zeros);
     (output.embedding.sum() + output.lengths.sum()).backward();
     EXPECT_TRUE(torch::isfinite(zeros.grad()).all().item<bool>());
-    for (const Tensor& parameter : net->parameters()) {
-      EXPECT_TRUE(torch::isfinite(parameter.grad()).all().item<bool>());
-    }
+    test::expect_finite_gradients(*net);
   }
 }
 
@@ -349,17 +287,8 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 using Sizes = std::vector<std::int64_t>;
-using Parameters = seam::testing::Example::Parameters;
-
-Packet batch(std::int64_t images) {
-  torch::manual_seed(1);
-  Packet packet;
-  packet.set(field::feature_map, torch::randn({images, 16, 5, 6}));
-  return packet;
-}
-
-std::vector<Packet> batches(Harness& /*harness*/) {
-  return {batch(5), batch(3)};
+std::vector<Packet> maps(Harness& /*harness*/) {
+  return batches({field::feature_map});
 }
 
 Parameters with(Parameters base, const Parameters& more) {
@@ -378,33 +307,30 @@ const Parameters shared{{"channels", std::int64_t{16}},
                         {"squash", std::string("epsilon_in_root")},
                         {"normalise_primary", false},
                         {"normalise_classes", false}};
-const Parameters own{{"channels", std::int64_t{16}},          {"primary_capsules", std::int64_t{2}},
-                     {"capsule_size", std::int64_t{4}},       {"classes", std::int64_t{3}},
-                     {"class_capsule_size", std::int64_t{4}}, {"primary_kernel", std::int64_t{3}},
-                     {"map_height", std::int64_t{5}},         {"map_width", std::int64_t{6}}};
-const Parameters cosine = with(own, {{"routing", std::string("cosine")}});
+const Parameters& own = of_map;
+const Parameters cosine = with(of_map, {{"routing", std::string("cosine")}});
 
 const auto conformance = seam::testing::conformance<Capsules>({
     .parameters = own,
-    .packets = batches,
+    .packets = maps,
     .refused = {{{"primary_kernel", std::int64_t{6}}}},
     .second = {{"precision", std::string("bfloat16")}},
 });
 const auto routed_conformance = seam::testing::conformance<Capsules>({
     .name = "routed",
     .parameters = cosine,
-    .packets = batches,
+    .packets = maps,
     .second = {{"precision", std::string("bfloat16")}},
 });
 const auto shared_conformance = seam::testing::conformance<Capsules>({
     .name = "shared",
     .parameters = shared,
-    .packets = batches,
+    .packets = maps,
     .second = {{"precision", std::string("bfloat16")}},
 });
 
 TEST(CapsulesStage, ProvidesCapsulesAndAnEmbeddingOfUnitLength) {
-  test::With<Capsules> harness(own);
+  With<Capsules> harness(own);
   harness.push(batch(4));
   ASSERT_THAT(harness.errors(), IsEmpty());
   const Packet& out = harness.outputs().at(0);
@@ -418,7 +344,7 @@ TEST(CapsulesStage, ProvidesCapsulesAndAnEmbeddingOfUnitLength) {
 }
 
 TEST(CapsulesStage, LeavesAnEmbeddingAlone) {
-  test::With<Capsules> harness(own);
+  With<Capsules> harness(own);
   Packet packet = batch(4);
   const Tensor descriptors = torch::rand({4, 7});
   packet.set(field::embedding, descriptors);
@@ -429,7 +355,7 @@ TEST(CapsulesStage, LeavesAnEmbeddingAlone) {
 
 TEST(CapsulesStage, RoutesOnlyIfAsked) {
   const auto capsules = [](const Parameters& parameters, const char* routing) {
-    test::With<Capsules> harness(parameters);
+    With<Capsules> harness(parameters);
     harness.set("routing", routing).push(batch(4));
     EXPECT_THAT(harness.errors(), IsEmpty());
     return harness.outputs().at(0)[field::capsules].detach();
@@ -451,7 +377,7 @@ std::vector<std::string> routing_warnings(const Harness& harness) {
 }
 
 TEST(CapsulesStage, RecordsWhatRoutingDoesOnceInATraining) {
-  test::With<Capsules> harness(cosine);
+  With<Capsules> harness(cosine);
   harness.training(true).push(batch(4)).push(batch(3)).finish();
   ASSERT_THAT(harness.errors(), IsEmpty());
   EXPECT_EQ(harness.metrics().at("coupling_entropy").size(), 1U);
@@ -464,7 +390,7 @@ TEST(CapsulesStage, RecordsWhatRoutingDoesOnceInATraining) {
 }
 
 TEST(CapsulesStage, WarnsOnceAfterATrainingIfRoutingHasNoEffect) {
-  test::With<Capsules> harness(with(cosine, {{"factor", 0.0}}));
+  With<Capsules> harness(with(cosine, {{"factor", 0.0}}));
   harness.training(true).push(batch(4)).finish();
   harness.trainings(1).training(false).push(batch(4)).finish();
   EXPECT_THAT(routing_warnings(harness), IsEmpty());  // it was not trained when it was measured

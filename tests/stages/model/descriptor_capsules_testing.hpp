@@ -37,8 +37,7 @@ inline std::vector<Packet> batches(const std::vector<Field<Tensor>>& fields) {
   return all;
 }
 
-using Parameters = seam::testing::Example::Parameters;
-using test::With;
+using test::Parameters, test::With;
 
 inline const Parameters of_descriptors{{"width", std::int64_t{24}},
                                        {"capsule_size", std::int64_t{4}},

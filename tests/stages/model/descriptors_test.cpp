@@ -26,36 +26,30 @@ Packet batch(std::int64_t images) {
   return packet;
 }
 
-const auto conformance =
-    seam::testing::conformance<Descriptors>(
-        {
-            .parameters = {{"channels", std::int64_t{8}},
-                           {"descriptors", std::vector<std::string>{"gem", "spoc", "mac", "gemmp"}},
-                           {"dimensions", std::int64_t{6}},
-                           {"classes", std::int64_t{3}}},
-            .packets =
-                [](Harness&) {
-                  return std::vector<Packet>{batch(5), batch(3)};
-                },
-            .refused = {{{"descriptors", std::vector<std::string>{}}},
-                        {{"descriptors", std::vector<std::string>{"rmac"}}}},
-        });
+std::vector<Packet> batches(Harness& /*harness*/) {
+  return {batch(5), batch(3)};
+}
 
-const auto flat_conformance =
-    seam::testing::conformance<Descriptors>(
-        {
-            .name = "flat",
-            .parameters = {{"channels", std::int64_t{8}},
-                           {"descriptors", std::vector<std::string>{"flat"}},
-                           {"dimensions", std::int64_t{6}},
-                           {"map_height", std::int64_t{4}},
-                           {"map_width", std::int64_t{3}}},
-            .packets =
-                [](Harness&) {
-                  return std::vector<Packet>{batch(5), batch(3)};
-                },
-            .refused = {{{"map_height", std::int64_t{0}}}},
-        });
+const auto conformance = seam::testing::conformance<Descriptors>({
+    .parameters = {{"channels", std::int64_t{8}},
+                   {"descriptors", std::vector<std::string>{"gem", "spoc", "mac", "gemmp"}},
+                   {"dimensions", std::int64_t{6}},
+                   {"classes", std::int64_t{3}}},
+    .packets = batches,
+    .refused = {{{"descriptors", std::vector<std::string>{}}},
+                {{"descriptors", std::vector<std::string>{"rmac"}}}},
+});
+
+const auto flat_conformance = seam::testing::conformance<Descriptors>({
+    .name = "flat",
+    .parameters = {{"channels", std::int64_t{8}},
+                   {"descriptors", std::vector<std::string>{"flat"}},
+                   {"dimensions", std::int64_t{6}},
+                   {"map_height", std::int64_t{4}},
+                   {"map_width", std::int64_t{3}}},
+    .packets = batches,
+    .refused = {{{"map_height", std::int64_t{0}}}},
+});
 
 TEST(Descriptors, ProvideWhatTheyAreAskedFor) {
   test::With<Descriptors> harness;

@@ -17,6 +17,7 @@
 #include "stages/model/lenet.hpp"
 #include "stages/model/resnet.hpp"
 #include "stages/model/se_resnet50.hpp"
+#include "stages/model/siamese.hpp"
 #include "tests/stages/model/network_testing.hpp"
 
 namespace seam::stages::embedding_networks_test {
@@ -26,7 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-using Parameters = seam::testing::Example::Parameters;
+using test::Parameters;
 using Sizes = std::vector<std::int64_t>;
 
 struct Network {
@@ -69,6 +70,14 @@ std::vector<Network> networks() {
                    {{"image_height", std::int64_t{16}}, {"image_width", std::int64_t{17}}}),
       small<Resnet>("resnet", 1, 1, "",
                     {{"blocks", Sizes{1, 1}}, {"width", few}, {"dimensions", few}}),
+      small<Scn>("scn", 29, side, "but the network has weights for the",
+                 {{"image_height", std::int64_t{29}},
+                  {"image_width", side},
+                  {"kernel", std::int64_t{5}},
+                  {"primary_kernel", std::int64_t{3}},
+                  {"width", few},
+                  {"primary_capsules", few},
+                  {"dimensions", few}}),
       small<SeResnet50>("se_resnet50", 3, 3, "at least 3x3 pixels",
                         {{"blocks", Sizes{1, 1}}, {"width", few}})};
 }

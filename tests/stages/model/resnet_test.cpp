@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "stages/model/se_resnet50.hpp"
 #include "tests/stages/model/network_testing.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -34,8 +35,10 @@ const auto conformance = seam::testing::conformance<Resnet>({
                 {{"embedding", false}, {"feature_map", true}}},
 });
 
+const test::Parameters small{{"blocks", Sizes{1, 1}}, {"width", std::int64_t{8}}};
+
 /// Number of elements in the trained weights of a stage with these parameters.
-std::int64_t numbers(const seam::testing::Example::Parameters& parameters) {
+std::int64_t numbers(const test::Parameters& parameters) {
   Trial harness(parameters);
   harness.open();
   std::int64_t sum = 0;
@@ -71,10 +74,7 @@ TEST(Resnet, ConvolutionsAreInitialisedAsAskedFor) {
     trial.set("blocks", Value{Sizes{1, 1}}).set("width", 32);
     if (initialisation != nullptr) trial.set("initialisation", initialisation);
     trial.open();
-    for (const NamedWeight& weight : trial.weights()) {
-      if (weight.name == "layer2.0.conv1.weight") return weight.tensor.std().item<double>();
-    }
-    return 0.0;
+    return trial.weights_by_name().at("layer2.0.conv1.weight").std().item<double>();
   };
   // 18,432 weights of a 3x3 convolution from 32 to 64 channels.
   EXPECT_NEAR(deviation("fan_out"), std::sqrt(2.0 / (9 * 64)), 1e-3);
@@ -102,9 +102,8 @@ TEST(Resnet, ProvidesWhatItIsAskedFor) {
 
 TEST(Resnet, MirroredEmbeddingsAreTheMeanOfBothSides) {
   const auto outputs = [](const Tensor& images, bool mirrored, bool training) {
-    Trial trial;
-    trial.seed(3).training(training).set("blocks", Value{Sizes{1, 1}}).set("width", 8);
-    trial.set("classes", 3).set("mirrored", mirrored);
+    Trial trial(small);
+    trial.seed(3).training(training).set("classes", 3).set("mirrored", mirrored);
     Packet packet;
     packet.set(field::images, images);
     trial.push(packet);
@@ -125,43 +124,21 @@ TEST(Resnet, MirroredEmbeddingsAreTheMeanOfBothSides) {
 }
 
 TEST(Resnet, LogitsAreMirroredWithoutAnEmbeddingToo) {
-  torch::manual_seed(1);
-  const Tensor images = torch::rand({2, 3, 64, 48});
-  const auto logits = [&](bool embedding) {
-    Trial trial;
-    trial.seed(3).training(false).set("blocks", Value{Sizes{1, 1}}).set("width", 8);
-    trial.set("classes", 3).set("mirrored", true).set("feature_map", true);
-    trial.set("embedding", embedding);
-    Packet packet;
-    packet.set(field::images, images);
-    trial.push(packet);
+  const auto logits = [](bool embedding) {
+    Trial trial(small);
+    trial.seed(3).set("classes", 3).set("mirrored", true).set("feature_map", true);
+    trial.set("embedding", embedding).push(test::images_of(2, 64, 48));
     EXPECT_THAT(trial.errors(), IsEmpty());
     return trial.outputs().at(0)[field::logits].detach();
   };
   EXPECT_TRUE(torch::equal(logits(false), logits(true)));
 }
 
-TEST(Resnet, ProvidesTheFeatureMapAlone) {
-  Trial trial;
-  trial.set("blocks", Value{Sizes{1, 1}})
-      .set("width", 8)
-      .set("embedding", false)
-      .set("feature_map", true)
-      .push(test::images_of(2, 64, 64));
-  ASSERT_THAT(trial.errors(), IsEmpty());
-  EXPECT_TRUE(trial.outputs().at(0).has(field::feature_map));
-  EXPECT_FALSE(trial.outputs().at(0).has(field::embedding));
-}
-
 TEST(Resnet, TheLastStrideIsThatOfTheLastSize) {
   const auto map_of = [](std::int64_t stride, const Sizes& blocks) {
     Trial trial;
-    trial.set("architecture", "resnet50")
-        .set("blocks", Value{blocks})
-        .set("width", 8)
-        .set("feature_map", true)
-        .set("last_stride", stride)
-        .push(test::images_of(2, 64, 64));
+    trial.set("architecture", "resnet50").set("blocks", Value{blocks}).set("width", 8);
+    trial.set("feature_map", true).set("last_stride", stride).push(test::images_of(2, 64, 64));
     EXPECT_THAT(trial.errors(), IsEmpty());
     return std::pair(trial.outputs().at(0)[field::feature_map].sizes().vec(),
                      trial.names_of_weights());
@@ -174,27 +151,26 @@ TEST(Resnet, TheLastStrideIsThatOfTheLastSize) {
   EXPECT_EQ(map_of(1, {1}).first, map_of(2, {1}).first) << "the first size is not halved";
 }
 
-TEST(Resnet, APublishedClassifierIsLeftOutWhereThereIsNone) {
+/// A stage without a classifier on the weights of one with.
+template <class Stage>
+void expect_classifier_left_out(const char* classifier) {
   const test::TemporaryFolder folder;
-  Trial source;
-  source.seed(5).set("blocks", Value{Sizes{1, 1}}).set("width", 8).set("classes", 1000);
-  source.open();
-  const auto file = test::saved_weights(folder, source.runner().save());
-  Trial trial;
-  trial.set("blocks", Value{Sizes{1, 1}})
-      .set("width", 8)
-      .set("weights", file.string())
-      .push(test::images_of(4, 32, 32));
+  test::With<Stage> source(small);
+  source.seed(5).set("classes", 1000).push(test::images_of(4, 32, 32));
+  const auto file = test::saved_weights(folder, source.runner().save()).string();
+  test::With<Stage> trial(small);
+  trial.set("weights", file).push(test::images_of(4, 32, 32));
   ASSERT_THAT(trial.errors(), IsEmpty());
-  source.push(test::images_of(4, 32, 32));
   EXPECT_TRUE(torch::equal(trial.outputs().at(0)[field::embedding],
                            source.outputs().at(0)[field::embedding]));
-  Trial another;
-  another.set("blocks", Value{Sizes{1, 1}})
-      .set("width", 8)
-      .set("classes", 7)
-      .set("weights", file.string());
-  EXPECT_REFUSED(another.open(), Fault::configuration, "fc.weight [1000,16] instead of [7,16]");
+  test::With<Stage> another(small);
+  another.set("classes", 7).set("weights", file);
+  EXPECT_REFUSED(another.open(), Fault::configuration, classifier);
+}
+
+TEST(Resnet, APublishedClassifierIsLeftOutWhereThereIsNone) {
+  expect_classifier_left_out<Resnet>("fc.weight [1000,16] instead of [7,16]");
+  expect_classifier_left_out<SeResnet50>("last_linear.weight [1000,64] instead of [7,64]");
 }
 
 }  // namespace seam::stages::resnet_test

@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 
+#include "stages/model/capsule_networks.hpp"
 #include "stages/model/inception.hpp"
 #include "stages/model/resnet.hpp"
 #include "stages/model/se_resnet50.hpp"
@@ -27,6 +28,7 @@ using namespace seam;
 std::unique_ptr<Stage> stage_called(const std::string& name) {
   if (name == stages::Inception::name) return std::make_unique<stages::Inception>();
   if (name == stages::Resnet::name) return std::make_unique<stages::Resnet>();
+  if (name == stages::Sccapsnet::name) return std::make_unique<stages::Sccapsnet>();
   if (name == stages::SeResnet50::name) return std::make_unique<stages::SeResnet50>();
   if (name == stages::Torchscript::name) return std::make_unique<stages::Torchscript>();
   throw Error("no stage '" + name + "' here");
@@ -55,7 +57,7 @@ void run(int count, char** arguments) {
   harness.push(packet);
   if (!harness.errors().empty()) throw Error(harness.errors()[0]);
   Archive result;
-  for (const auto& key : {field::embedding, field::logits}) {
+  for (const auto& key : {field::embedding, field::logits, field::capsules}) {
     if (harness.outputs().at(0).has(key)) {
       put_tensor(result, std::string(key.name), harness.outputs()[0].get(key));
     }

@@ -1,7 +1,6 @@
-#include "stages/model/sccapsnet.hpp"
+#include "stages/model/capsule_networks.hpp"
 
 #include <gmock/gmock.h>
-#include <torch/nn/modules/dropout.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/conformance.hpp>
@@ -22,9 +21,16 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Harness& tiny(Harness& harness) {
-  return harness.set("classes", 5).set("width", 8).set("primary_channels", 64).compute_threads(1);
-}
+/// A stage with a small network.
+struct Tiny : Harness {
+  Tiny() : Harness("model", std::make_unique<Sccapsnet>()) {
+    set("classes", 5).set("width", 8).set("primary_channels", 64).compute_threads(1);
+  }
+  [[nodiscard]] const Packet& output() {
+    EXPECT_TRUE(errors().empty()) << errors()[0].full_message();
+    return outputs().at(0);
+  }
+};
 
 Packet evaluation_batch(const Tensor& images) {
   Packet packet;
@@ -44,15 +50,37 @@ Packet training_batch() {
   return packet;
 }
 
+std::vector<Packet> training_batches(Harness& /*harness*/) {
+  return {training_batch(), training_batch()};
+}
+
 const auto conformance = seam::testing::conformance<Sccapsnet>({
     .parameters = {{"classes", std::int64_t{5}},
                    {"width", std::int64_t{8}},
                    {"primary_channels", std::int64_t{64}}},
-    .packets =
-        [](seam::testing::Harness&) {
-          return std::vector<Packet>{training_batch(), training_batch()};
-        },
+    .packets = training_batches,
     .refused = {{{"primary_channels", std::int64_t{65}}}},
+});
+
+const auto residual_conformance = seam::testing::conformance<Rccapsnet>({
+    .parameters = {{"classes", std::int64_t{5}},
+                   {"width", std::int64_t{4}},
+                   {"primary_channels", std::int64_t{32}}},
+    .packets = training_batches,
+    .refused = {{{"primary_channels", std::int64_t{33}}},
+                {{"image_height", std::int64_t{32}}},
+                {{"image_width", std::int64_t{32}}}},
+});
+
+const auto conformance_of_own_weights = seam::testing::conformance<Rccapsnet>({
+    .name = "own_weights",
+    .parameters = {{"classes", std::int64_t{5}},
+                   {"width", std::int64_t{4}},
+                   {"primary_channels", std::int64_t{32}},
+                   {"routing_weights", std::string("own")},
+                   {"image_height", std::int64_t{32}},
+                   {"image_width", std::int64_t{32}}},
+    .packets = training_batches,
 });
 
 /// Which of the 5 class capsules of a row are not zero.
@@ -65,10 +93,9 @@ std::vector<std::int64_t> kept(const Tensor& embedding, std::int64_t row) {
 }
 
 TEST(Sccapsnet, EvaluationGivesUnmaskedCapsulesAndPredictions) {
-  Harness harness("model", std::make_unique<Sccapsnet>());
-  tiny(harness).push(evaluation_batch(torch::rand({4, 3, 40, 24}))).finish();
-  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-  const Packet& out = harness.outputs().at(0);
+  Tiny harness;
+  harness.push(evaluation_batch(torch::rand({4, 3, 40, 24}))).finish();
+  const Packet& out = harness.output();
   EXPECT_EQ(out[field::capsules].sizes(), (std::vector<std::int64_t>{4, 5, 16}));
   EXPECT_EQ(out[field::embedding].sizes(), (std::vector<std::int64_t>{4, 80}));
   EXPECT_THAT(kept(out[field::embedding], 0), ElementsAre(0, 1, 2, 3, 4));
@@ -76,28 +103,28 @@ TEST(Sccapsnet, EvaluationGivesUnmaskedCapsulesAndPredictions) {
   EXPECT_FALSE(out[field::embedding].requires_grad());
 }
 
-TEST(Sccapsnet, TrainingMasksWithTheAnchorsCategory) {
-  Harness harness("model", std::make_unique<Sccapsnet>());
-  tiny(harness).training(true).push(training_batch()).finish();
-  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-  const Tensor& embedding = harness.outputs().at(0)[field::embedding];
-  EXPECT_TRUE(embedding.requires_grad());
-  for (const std::int64_t row : {0, 1, 2}) EXPECT_THAT(kept(embedding, row), ElementsAre(2)) << row;
-  for (const std::int64_t row : {3, 4, 5}) EXPECT_THAT(kept(embedding, row), ElementsAre(0)) << row;
-}
-
-TEST(Sccapsnet, TrainingMasksWithEachOnesOwnCategoryWhereAsked) {
-  Harness harness("model", std::make_unique<Sccapsnet>());
-  tiny(harness).set("train_mask", "own_category").training(true).push(training_batch()).finish();
-  EXPECT_THAT(kept(harness.outputs().at(0)[field::embedding], 2), ElementsAre(4));
+TEST(Sccapsnet, TrainingMasksAsAsked) {
+  const auto embedding = [](const char* mask) {
+    Tiny harness;
+    harness.set("train_mask", mask).training(true).push(training_batch()).finish();
+    EXPECT_TRUE(harness.output()[field::embedding].requires_grad());
+    return harness.output()[field::embedding];
+  };
+  for (const char* mask : {"auto", "anchor_category"}) {
+    const Tensor masked = embedding(mask);
+    for (const std::int64_t row : {0, 1, 2}) EXPECT_THAT(kept(masked, row), ElementsAre(2)) << row;
+    for (const std::int64_t row : {3, 4, 5}) EXPECT_THAT(kept(masked, row), ElementsAre(0)) << row;
+  }
+  EXPECT_THAT(kept(embedding("own_category"), 2), ElementsAre(4));
+  EXPECT_THAT(kept(embedding("none"), 2), ElementsAre(0, 1, 2, 3, 4));
 }
 
 /// The error of training on batches without anchors, such as those of sampling.pk.
 std::string refused(const std::string& train_mask, const std::string& towers) {
-  Harness harness("model", std::make_unique<Sccapsnet>());
+  Tiny harness;
   Packet packet = training_batch();
   packet.set(field::roles, std::vector<Role>(6, Role::single));
-  tiny(harness).set("train_mask", train_mask).set("towers", towers);
+  harness.set("train_mask", train_mask).set("towers", towers);
   harness.training(true).push(packet).finish();
   return harness.errors().empty() ? "nothing" : harness.errors()[0].what();
 }
@@ -127,64 +154,21 @@ TEST(Sccapsnet, EveryGroupNeedsOneAnchorForItsMask) {
 }
 
 TEST(Sccapsnet, MoreCategoriesThanClassesIsAnErrorThatSaysSo) {
-  Harness harness("model", std::make_unique<Sccapsnet>());
-  tiny(harness).set("classes", 2).training(true).push(training_batch()).finish();
+  Tiny harness;
+  harness.set("classes", 2).training(true).push(training_batch()).finish();
   ASSERT_EQ(harness.errors().size(), 1U);
   EXPECT_THAT(harness.errors()[0].what(), HasSubstr("outside the model's 2 classes"));
 }
 
-TEST(Sccapsnet, SavedStateGivesTheSameModel) {
-  const Tensor images = torch::rand({2, 3, 32, 32});
-  Harness trained("model", std::make_unique<Sccapsnet>());
-  tiny(trained).training(true).push(training_batch());
-  dynamic_cast<Sccapsnet&>(trained.runner().stage()).batch_accepted();
-  trained.finish();  // the running statistics have moved
-  (void)trained.take_outputs();
-  trained.training(false).push(evaluation_batch(images)).finish();
-
-  Harness other("model", std::make_unique<Sccapsnet>());
-  tiny(other).seed(99).open();
-  other.runner().load(trained.runner().save());
-  other.push(evaluation_batch(images)).finish();
-  EXPECT_TRUE(torch::equal(other.outputs().at(0)[field::capsules],
-                           trained.outputs().at(0)[field::capsules]));
-}
-
-TEST(Sccapsnet, AnotherArchitecturesStateIsRefused) {
-  Harness narrow("model", std::make_unique<Sccapsnet>());
-  tiny(narrow).open();
-  Harness wide("model", std::make_unique<Sccapsnet>());
-  tiny(wide).set("width", 16).open();
-  EXPECT_REFUSED(wide.runner().load(narrow.runner().save()), Fault::data,
-                 "the checkpoint belongs to a different architecture");
-}
-
-TEST(Sccapsnet, OffersAllItsWeights) {
-  Harness harness("model", std::make_unique<Sccapsnet>());
-  harness.open();
-  std::int64_t count = 0;
-  for (const NamedWeight& weight : dynamic_cast<Sccapsnet&>(harness.runner().stage()).weights()) {
-    EXPECT_TRUE(weight.tensor.requires_grad()) << weight.name;
-    count += weight.tensor.numel();
-  }
-  EXPECT_EQ(count, 2425024);  // 2,425,536 minus 512 running statistics
-}
-
 TEST(Sccapsnet, DropoutDependsOnSeedEpochAndPacket) {
   const auto run = [](std::uint64_t seed, std::int64_t epoch) {
-    Harness harness("model", std::make_unique<Sccapsnet>());
-    tiny(harness).seed(seed).epoch(epoch).training(true).push(training_batch()).finish();
-    return harness.outputs().at(0)[field::capsules].detach();
+    Tiny harness;
+    harness.seed(seed).epoch(epoch).training(true).push(training_batch()).finish();
+    return harness.output()[field::capsules].detach();
   };
   EXPECT_TRUE(torch::equal(run(1, 0), run(1, 0)));
   EXPECT_FALSE(torch::equal(run(1, 0), run(1, 1)));
   EXPECT_FALSE(torch::equal(run(1, 0), run(2, 0)));
-}
-
-TEST(Sccapsnet, TrainingKeepsAllCapsulesWhereAsked) {
-  Harness harness("model", std::make_unique<Sccapsnet>());
-  tiny(harness).set("train_mask", "none").training(true).push(training_batch());
-  EXPECT_THAT(kept(harness.outputs().at(0)[field::embedding], 2), ElementsAre(0, 1, 2, 3, 4));
 }
 
 /// A parameter, and the same choice as options of the network.
@@ -241,8 +225,8 @@ struct Passes {
 
 Passes passes(const Setting& setting,
               const std::vector<std::int64_t>& towers = {1, 2, 3, 1, 2, 3}) {
-  Harness harness("model", std::make_unique<Sccapsnet>());
-  tiny(harness).training(true).set("train_mask", "none");
+  Tiny harness;
+  harness.training(true).set("train_mask", "none");
   nn::NetworkOptions options;
   options.classes = 5;
   options.width = 8;
@@ -284,8 +268,8 @@ TEST(Sccapsnet, EachParameterChangesTheNetworkAsItSays) {
 }
 
 TEST(Sccapsnet, WeightsAreThoseOfTheNetworkSeededAsTheRunSays) {
-  Harness harness("model", std::make_unique<Sccapsnet>());
-  const Archive saved = tiny(harness).open().runner().save();
+  Tiny harness;
+  const Archive saved = harness.open().runner().save();
   nn::NetworkOptions options;
   options.classes = 5;
   options.width = 8;
@@ -296,35 +280,6 @@ TEST(Sccapsnet, WeightsAreThoseOfTheNetworkSeededAsTheRunSays) {
     get_tensor(saved, item.key(), loaded);
     EXPECT_TRUE(torch::equal(loaded, item.value())) << item.key();
   }
-}
-
-TEST(Sccapsnet, InBfloat16CapsulesAreFloatAndCloseToThoseInFloat32) {
-  const auto capsules = [](const char* precision) {
-    Harness harness("model", std::make_unique<Sccapsnet>());
-    tiny(harness).set("precision", precision).training(true).set("train_mask", "none");
-    harness.push(training_batch()).finish();
-    EXPECT_TRUE(harness.errors().empty());
-    return harness.outputs().at(0)[field::capsules].detach();
-  };
-  const Tensor wide = capsules("float32");
-  const Tensor narrow = capsules("bfloat16");
-  EXPECT_EQ(narrow.scalar_type(), torch::kFloat32);
-  EXPECT_FALSE(torch::equal(narrow, wide));
-  EXPECT_LT((narrow - wide).norm().item<double>(), 0.05 * wide.norm().item<double>());
-}
-
-TEST(Sccapsnet, FrozenConvolutionsGetNoGradientAndKeepTheirStatistics) {
-  Harness harness("model", std::make_unique<Sccapsnet>());
-  tiny(harness).set("freeze", std::vector<std::string>{"f.*"}).training(true);
-  const Archive before = harness.open().runner().save();
-  harness.push(training_batch());
-  auto& stage = dynamic_cast<Sccapsnet&>(harness.runner().stage());
-  stage.batch_accepted();
-  ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-  ASSERT_EQ(stage.weights().size(), 1U);
-  EXPECT_EQ(stage.weights()[0].name, "w");
-  const Archive after = harness.runner().save();
-  EXPECT_EQ(after.get("f.0.bn.running_mean").bytes, before.get("f.0.bn.running_mean").bytes);
 }
 
 TEST(Sccapsnet, TowersShareBatchStatisticsWhereAsked) {
@@ -343,8 +298,8 @@ std::string began_with(const std::vector<std::vector<std::string>>& lists) {
         std::make_unique<Harness>("items", std::make_unique<NamedCategories>(names)));
     upstream.push_back(&data_sets.back()->runner());
   }
-  Harness harness("model", std::make_unique<Sccapsnet>());
-  tiny(harness).upstream(upstream).open();
+  Tiny harness;
+  harness.upstream(upstream).open();
   for (const auto& data_set : data_sets) data_set->open();  // after the model, as in a run
   try {
     harness.push(evaluation_batch(torch::rand({1, 3, 32, 32}))).finish();
@@ -368,8 +323,8 @@ TEST(SccapsnetStage, DataSetsThatNumberCategoriesInDifferentWaysAreRefused) {
 /// The error of a training batch whose data set has names for this many categories.
 std::string trained_with(const std::vector<std::string>& names, const std::string& train_mask) {
   Harness data("items", std::make_unique<NamedCategories>(names));
-  Harness harness("model", std::make_unique<Sccapsnet>());
-  tiny(harness).set("train_mask", train_mask).training(true).upstream({&data.runner()}).open();
+  Tiny harness;
+  harness.set("train_mask", train_mask).training(true).upstream({&data.runner()}).open();
   data.open();
   try {
     harness.push(training_batch());

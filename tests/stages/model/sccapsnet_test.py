@@ -1,4 +1,4 @@
-"""Compares model.sccapsnet's weights with PyTorch, in both directions: sccapsnet_test.py SCCAPSNET_AGAIN.
+"""Compares model.sccapsnet's weights with PyTorch, in both directions: sccapsnet_test.py RUN_MODEL.
 
 A state dict of the network's port to PyTorch loads into the stage, and the stage's state into the port; on the same
 images both give the same capsules.
@@ -58,11 +58,13 @@ class SCCapsNet(nn.Module):
 
 
 def run(weights, folder):
-    """Returns the stage's saved state, and its result for the images."""
+    """Returns the stage's result for the images, and its saved state."""
     out = folder / "out.safetensors"
-    subprocess.run([sys.argv[1], weights, folder / "images.safetensors", out], check=True)
-    state = safetensors.torch.load_file(out)
-    return state.pop("output.capsules"), state
+    parameters = {"classes": CLASSES, "width": WIDTH, "primary_channels": PRIMARY, "weights": weights}
+    subprocess.run([sys.argv[1], "model.sccapsnet", folder / "images.safetensors", out,
+                    *(f"{name}={value}" for name, value in parameters.items())], check=True)
+    entries = safetensors.torch.load_file(out)
+    return entries["capsules"], {n.removeprefix("model/"): t for n, t in entries.items() if n.startswith("model/")}
 
 
 torch.manual_seed(1)
@@ -88,10 +90,9 @@ with tempfile.TemporaryDirectory() as name, torch.no_grad():
             tensor.add_(torch.rand(tensor.shape))
     network.eval()
     safetensors.torch.save_file(network.state_dict(), folder / "pytorch.safetensors")
-    capsules, _ = run(folder / "pytorch.safetensors", folder)
+    capsules, state = run(folder / "pytorch.safetensors", folder)
     compare("PyTorch's weights in Seam", network(images), capsules)
 
-    capsules, state = run("-", folder)
     network = SCCapsNet()
     network.load_state_dict(state)
     network.eval()

@@ -3,19 +3,45 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
-#include <seam/testing.hpp>
 
 #include <cmath>
 #include <memory>
+#include <vector>
 
-#include "stages/model/scn.hpp"
-#include "tests/stages/model/siamese_testing.hpp"
+#include "stages/model/siamese.hpp"
+#include "tests/stages/model/network_testing.hpp"
 
 namespace seam::stages::sdropcapnet_test {
 
-using seam::testing::Harness;
-using test::siamese::batch, test::siamese::batches, test::siamese::output,
-    test::siamese::Parameters, test::siamese::small;
+using test::Parameters;
+
+Packet batch() {
+  return test::images_of(4, 24, 26);
+}
+
+std::vector<Packet> batches(testing::Harness& /*harness*/) {
+  return {batch(), batch()};
+}
+
+Parameters small(Parameters more = {}) {
+  more.insert({{"image_height", std::int64_t{24}},
+               {"image_width", std::int64_t{26}},
+               {"kernel", std::int64_t{5}},
+               {"primary_kernel", std::int64_t{3}},
+               {"width", std::int64_t{4}},
+               {"primary_capsules", std::int64_t{2}},
+               {"capsule_size", std::int64_t{4}},
+               {"face_capsules", std::int64_t{5}},
+               {"face_capsule_size", std::int64_t{3}},
+               {"dimensions", std::int64_t{6}}});
+  return more;
+}
+
+const auto plain_conformance = seam::testing::conformance<Scn>({
+    .parameters = small(),
+    .packets = batches,
+    .refused = {{{"channels", std::int64_t{2}}}, {{"image_height", std::int64_t{6}}}},
+});
 
 const auto conformance = seam::testing::conformance<Sdropcapnet>({
     .parameters = small({{"initial_dropout", 0.3}}),
@@ -23,28 +49,31 @@ const auto conformance = seam::testing::conformance<Sdropcapnet>({
     .refused = {{{"initial_dropout", 1.0}}, {{"temperature", 0.0}}},
 });
 
+/// The embeddings by a network that has the same weights in both stages.
+template <class Stage>
+Tensor embedding(const Parameters& parameters, bool training) {
+  testing::Harness harness("model", std::make_unique<Stage>());
+  for (const auto& [name, value] : parameters) harness.set(name, value);
+  harness.training(training).push(batch());
+  EXPECT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  return harness.outputs().at(0)[field::embedding].detach();
+}
+
 TEST(Sdropcapnet, IsTheSameNetworkInEvaluation) {
-  const Packet plain = output<Scn>(small(), false);
-  const Packet dropped = output<Sdropcapnet>(small({{"initial_dropout", 0.9}}), false);
-  EXPECT_TRUE(torch::equal(plain[field::embedding], dropped[field::embedding]));
-  EXPECT_FALSE(
-      torch::equal(output<Scn>(small(), true)[field::embedding],
-                   output<Sdropcapnet>(small({{"initial_dropout", 0.9}}), true)[field::embedding]));
+  const Parameters often = small({{"initial_dropout", 0.9}});
+  EXPECT_TRUE(torch::equal(embedding<Scn>(small(), false), embedding<Sdropcapnet>(often, false)));
+  EXPECT_FALSE(torch::equal(embedding<Scn>(small(), true), embedding<Sdropcapnet>(often, true)));
 }
 
 TEST(Sdropcapnet, AddsItsRegulariserToTheLoss) {
   const Parameters all =
       small({{"regulariser", 0.5}, {"weight_regulariser", 0.25}, {"initial_dropout", 0.2}});
-  Harness harness("model", std::make_unique<Sdropcapnet>());
-  for (const auto& [name, value] : all) harness.set(name, value);
+  test::With<Sdropcapnet> harness(all);
   Packet with_loss = batch();
   with_loss.set(field::loss, torch::tensor(3.0F));
   harness.training(true).push(batch()).push(with_loss);
   ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-  double squares = 0;
-  for (const NamedWeight& weight : dynamic_cast<Trainable&>(harness.runner().stage()).weights()) {
-    if (weight.name == "dense.weight") squares = weight.tensor.square().sum().item<double>();
-  }
+  const auto squares = harness.weights_by_name()["dense.weight"].square().sum().item<double>();
   const double entropy = 5 * (0.2 * std::log(0.2) + 0.8 * std::log(0.8));
   const double expected = 0.5 * (0.25 * squares / 0.8 + entropy);
   const Tensor alone = harness.outputs().at(0)[field::loss];
@@ -52,7 +81,7 @@ TEST(Sdropcapnet, AddsItsRegulariserToTheLoss) {
   EXPECT_NEAR(harness.outputs().at(1)[field::loss].item<double>(), 3 + expected, 1e-5);
   const at::AutoGradMode gradients(true);
   alone.backward();
-  for (const NamedWeight& weight : dynamic_cast<Trainable&>(harness.runner().stage()).weights()) {
+  for (const NamedWeight& weight : harness.weights()) {
     const bool regularised = weight.name == "dense.weight" || weight.name == "dropout.p_logit";
     EXPECT_EQ(weight.tensor.grad().defined(), regularised) << weight.name;
   }
@@ -60,10 +89,7 @@ TEST(Sdropcapnet, AddsItsRegulariserToTheLoss) {
 
 TEST(Sdropcapnet, OnlyAcceptedBatchesAreRecorded) {
   const auto recorded = [](bool accepted) {
-    Harness harness("model", std::make_unique<Sdropcapnet>());
-    for (const auto& [name, value] : small({{"initial_dropout", 0.2}})) {
-      harness.set(name, value);
-    }
+    test::With<Sdropcapnet> harness(small({{"initial_dropout", 0.2}}));
     harness.training(true).push(batch());
     if (accepted) dynamic_cast<Trainable&>(harness.runner().stage()).batch_accepted();
     harness.finish();

@@ -14,7 +14,6 @@
 #include "stages/model/base/residual.hpp"
 #include "tests/stages/model/network_testing.hpp"
 #include "tests/stages/nn/network_properties.hpp"
-#include "tests/temporary_folder.hpp"
 
 namespace seam::stages::se_resnet50_test {
 
@@ -46,20 +45,11 @@ const auto map_conformance = seam::testing::conformance<SeResnet50>({
     .packets = test::batches_of(32, 48),
 });
 
-/// The weights by name, without running statistics, whose initial values change nothing.
-Weights weights_of(Trial& trial) {
-  Weights weights;
-  for (const NamedWeight& weight : trial.weights()) {
-    weights[weight.name] = weight.tensor.detach().clone();
-  }
-  return weights;
-}
-
 // timm's count of legacy_seresnet50, with its classifier of 1,000 classes.
 TEST(SeResnet50, HasTheNumbersOfThePublishedNetwork) {
   Trial trial;
   trial.set("classes", 1000).open();
-  const Weights weights = weights_of(trial);
+  const Weights weights = trial.weights_by_name();
   std::int64_t sum = 0;
   for (const auto& [name, weight] : weights) sum += weight.numel();
   EXPECT_EQ(sum, 28088024);
@@ -96,14 +86,10 @@ Tensor block(const Tensor& x, const Weights& weights, const std::string& name,
 TEST(SeResnet50, IsTheNetworkOfItsDescription) {
   for (const std::int64_t last_stride : {1, 2}) {
     Trial trial;
-    trial.seed(5)
-        .set("blocks", Value{Sizes{1, 1, 1}})
-        .set("width", 8)
-        .set("last_stride", last_stride)
-        .set("feature_map", true)
-        .push(test::images_of(2, 44, 37));
+    trial.seed(5).set("blocks", Value{Sizes{1, 1, 1}}).set("width", 8).set("feature_map", true);
+    trial.set("last_stride", last_stride).push(test::images_of(2, 44, 37));
     ASSERT_THAT(trial.errors(), IsEmpty());
-    const Weights weights = weights_of(trial);
+    const Weights weights = trial.weights_by_name();
     Tensor map = torch::conv2d(test::images_of(2, 44, 37)[field::images],
                                weights.at("layer0.conv1.weight"), {}, 2, 3);
     map = (map / std::sqrt(1 + 1e-5)).relu();  // [22,19]
@@ -125,12 +111,8 @@ TEST(SeResnet50, IsTheNetworkOfItsDescription) {
 TEST(SeResnet50, HalvesAsPoolingWithoutPaddingDoes) {
   const auto map_of = [](std::int64_t height, std::int64_t width) {
     Trial trial;
-    trial.set("blocks", Value{Sizes{1, 1, 1, 1}})
-        .set("width", 4)
-        .set("last_stride", 1)
-        .set("embedding", false)
-        .set("feature_map", true)
-        .push(test::images_of(1, height, width));
+    trial.set("blocks", Value{Sizes{1, 1, 1, 1}}).set("width", 4).set("last_stride", 1);
+    trial.set("embedding", false).set("feature_map", true).push(test::images_of(1, height, width));
     EXPECT_THAT(trial.errors(), IsEmpty());
     return trial.outputs().at(0)[field::feature_map].sizes().vec();
   };
@@ -142,13 +124,9 @@ TEST(SeResnet50, HalvesAsPoolingWithoutPaddingDoes) {
 TEST(SeResnet50, NormalisesTheMapThatItGives) {
   const auto output = [](bool normalise) {
     Trial trial;
-    trial.seed(2)
-        .training(true)
-        .set("blocks", Value{Sizes{1, 1}})
-        .set("width", 8)
-        .set("feature_map", true)
-        .set("normalise_map", normalise)
-        .push(test::images_of(4, 64, 64));
+    trial.seed(2).training(true).set("blocks", Value{Sizes{1, 1}}).set("width", 8);
+    trial.set("feature_map", true).set("normalise_map", normalise);
+    trial.push(test::images_of(4, 64, 64));
     EXPECT_THAT(trial.errors(), IsEmpty());
     const Packet& out = trial.outputs().at(0);
     return std::pair(out[field::feature_map].detach(), out[field::embedding].detach());
@@ -159,23 +137,6 @@ TEST(SeResnet50, NormalisesTheMapThatItGives) {
   const Tensor deviation = (plain.var({0, 2, 3}, false, true) + 1e-5).sqrt();
   EXPECT_TRUE(torch::allclose(normalised, (plain - mean) / deviation, 1e-3, 1e-3));
   EXPECT_TRUE(torch::equal(embedding, same)) << "the pooled map must not be normalised";
-}
-
-TEST(SeResnet50, APublishedClassifierIsLeftOutWhereThereIsNone) {
-  const test::TemporaryFolder folder;
-  Trial source;
-  source.seed(5).set("blocks", Value{Sizes{1, 1}}).set("width", 8).set("classes", 1000);
-  source.open();
-  const auto file = test::saved_weights(folder, source.runner().save());
-  Trial trial;
-  trial.set("blocks", Value{Sizes{1, 1}})
-      .set("width", 8)
-      .set("weights", file.string())
-      .push(test::images_of(2, 32, 32));
-  ASSERT_THAT(trial.errors(), IsEmpty());
-  source.push(test::images_of(2, 32, 32));
-  EXPECT_TRUE(torch::equal(trial.outputs().at(0)[field::embedding],
-                           source.outputs().at(0)[field::embedding]));
 }
 
 TEST(SqueezeExcitation, HasTheSameBytesForAnyNumberOfThreads) {

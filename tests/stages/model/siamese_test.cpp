@@ -9,22 +9,22 @@
 #include <string>
 #include <vector>
 
-#include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/nn/network_properties.hpp"
+#include "tests/stages/nn/routing_reference.hpp"
 
 namespace seam::nn::siamese_test {
 
 using torch::Tensor;
 
-std::map<std::string, std::int64_t> numbers_of(const torch::nn::Module& module) {
-  std::map<std::string, std::int64_t> numbers;
+using Numbers = std::map<std::string, std::int64_t>;
+
+Numbers numbers_of(const torch::nn::Module& module) {
+  Numbers numbers;
   for (const auto& item : module.named_parameters()) {
-    const std::string layer = item.key().substr(0, item.key().rfind('.'));
-    numbers[layer] += item.value().numel();
+    numbers[item.key().substr(0, item.key().rfind('.'))] += item.value().numel();
   }
   return numbers;
 }
-
-using Numbers = std::map<std::string, std::int64_t>;
 
 TEST(SiameseCapsules, HaveThePublishedNumbersLayerByLayer) {
   SiameseCapsulesOptions options;
@@ -45,22 +45,17 @@ TEST(SiameseCapsules, HaveThePublishedNumbersLayerByLayer) {
   EXPECT_EQ(numbers_of(*colour)["0.c"], 62'464);
 }
 
-NetworkOptions small_capsules() {
-  NetworkOptions options = siamese_capsules();
-  options.width = 3;
-  options.primary_channels = 8;
-  options.capsule_size = 4;
-  options.classes = 5;
-  options.class_capsule_size = 3;
-  options.images = {25, 22};
-  options.convolutions = {5, 3, 2};
-  options.first_stride = 2;
-  return options;
-}
-
 SiameseCapsulesOptions small() {
   SiameseCapsulesOptions options;
-  options.capsules = small_capsules();
+  options.capsules = siamese_capsules();
+  options.capsules.width = 3;
+  options.capsules.primary_channels = 8;
+  options.capsules.capsule_size = 4;
+  options.capsules.classes = 5;
+  options.capsules.class_capsule_size = 3;
+  options.capsules.images = {25, 22};
+  options.capsules.convolutions = {5, 3, 2};
+  options.capsules.first_stride = 2;
   options.dimensions = 6;
   options.dropout = ConcreteDropoutOptions{};
   return options;
@@ -80,14 +75,9 @@ TEST(SiameseCapsules, ComputeWhatTheyAreDescribedAs) {
       torch::relu(torch::conv2d(grey, at["capsules.f.0.c.weight"], at["capsules.f.0.c.bias"], 2));
   x = torch::conv2d(x, at["capsules.f.1.c.weight"], at["capsules.f.1.c.bias"], 2);
   x = squash_reference(x.permute({0, 2, 3, 1}).reshape({4, -1, 4}));  // always squashed
-  const Tensor predicted =
-      torch::einsum("bnd,ndk->bnk", {x, at["capsules.w"]}).view({4, x.size(1), 5, 3});
-  Tensor logits = torch::zeros({4, x.size(1), 5}, torch::kFloat64);
-  Tensor v;
-  for (int t = 0; t < 4; ++t) {
-    v = torch::tanh((torch::softmax(logits, 2).unsqueeze(-1) * predicted).sum(1));
-    logits = logits + (predicted * v.unsqueeze(1)).sum(-1);
-  }
+  const RoutingOptions routing{
+      .iterations = 4, .logits = Logits::accumulate, .squash = SquashForm::tanh};
+  const Tensor v = test::route_by_predictions(x, at["capsules.w"], 5, routing);
   const Tensor dense = torch::linear(v.flatten(1), at["dense.weight"], at["dense.bias"]);
   const SiameseResult result = net->forward(grey.expand({4, 3, 25, 22}), {});
   EXPECT_TRUE(torch::allclose(result.capsules, v, 1e-9, 1e-10));
@@ -110,22 +100,12 @@ TEST(SiameseCapsules, GradientsReachEveryWeightAndAreThoseOfFiniteDifferences) {
 }
 
 TEST(SiameseCapsules, ThreadsDoNotChangeAByte) {
-  const auto with_threads = [&](int count) {
-    const test::Threads threads(count);
-    torch::manual_seed(4);
-    SiameseCapsules net(small(), 3);
-    net->forward(torch::rand({13, 3, 25, 22}), {1, 2, 3, 4}).embedding.sum().backward();
-    std::vector<Tensor> gradients;
-    for (const Tensor& parameter : net->parameters()) gradients.push_back(parameter.grad());
-    return gradients;
-  };
-  const std::vector<Tensor> one = with_threads(1);
-  const std::vector<Tensor> four = with_threads(4);
-  for (std::size_t at = 0; at < one.size(); ++at) {
-    ASSERT_EQ(one[at].defined(), four[at].defined());
-    if (!one[at].defined()) continue;
-    EXPECT_TRUE(torch::equal(one[at], four[at])) << at;
-  }
+  torch::manual_seed(4);
+  test::expect_same_bytes_for_any_threads(
+      [] { return SiameseCapsules(small(), 3); }, {torch::rand({13, 3, 25, 22})},
+      [](SiameseCapsules& net, const std::vector<Tensor>& inputs) {
+        return std::vector<Tensor>{net->forward(inputs[0], {1, 2, 3, 4}).embedding};
+      });
 }
 
 }  // namespace seam::nn::siamese_test

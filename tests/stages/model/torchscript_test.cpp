@@ -25,7 +25,8 @@ using Trial = test::With<Torchscript>;
 
 /// A small network as torch.jit.save writes it, without Python: the mean of the pixels, dropout in
 /// training, a dense layer "head" with a running count of its calls.
-std::filesystem::path exported(const test::TemporaryFolder& folder, const std::string& returned) {
+std::string exported(const std::string& returned) {
+  static const test::TemporaryFolder folder;  // exists as long as the tests
   torch::jit::Module head("Head");
   head.register_parameter("weight", torch::arange(15).to(torch::kFloat32).view({5, 3}) * 0.1,
                           false);
@@ -40,8 +41,8 @@ std::filesystem::path exported(const test::TemporaryFolder& folder, const std::s
       "  y = self.head.forward(pooled)\n"
       "  return " +
       returned + "\n");
-  std::filesystem::path file = folder.path() / "network.pt";
-  network.save(file.string());
+  std::string file = (folder.path() / (returned == "y" ? "network.pt" : "pair.pt")).string();
+  network.save(file);
   return file;
 }
 
@@ -50,29 +51,21 @@ Tensor expected(const Packet& packet) {
   return 2 * packet.get(field::images).mean({2, 3}).matmul(weight.t());
 }
 
-/// Exists as long as the tests.
-const test::TemporaryFolder& lasting_folder() {
-  static const test::TemporaryFolder folder;
-  return folder;
-}
-
 const auto conformance = seam::testing::conformance<Torchscript>({
-    .parameters = {{"file", exported(lasting_folder(), "y").string()}},
+    .parameters = {{"file", exported("y")}},
     .packets = [](Harness&) { return std::vector<Packet>{test::images_of(4, 8, 8)}; },
 });
 
 TEST(Torchscript, GivesWhatTheNetworkReturns) {
-  const test::TemporaryFolder folder;
   Trial trial;
-  trial.set("file", exported(folder, "y").string()).push(test::images_of(4, 8, 8));
+  trial.set("file", exported("y")).push(test::images_of(4, 8, 8));
   ASSERT_THAT(trial.errors(), IsEmpty());
   EXPECT_TRUE(
       torch::allclose(trial.outputs().at(0)[field::embedding], expected(test::images_of(4, 8, 8))));
 }
 
 TEST(Torchscript, TakesOneOfSeveralResults) {
-  const test::TemporaryFolder folder;
-  const std::string file = exported(folder, "(images, y)").string();
+  const std::string file = exported("(images, y)");
   Trial trial;
   trial.set("file", file).set("output", 1).push(test::images_of(4, 8, 8));
   ASSERT_THAT(trial.errors(), IsEmpty());
@@ -88,9 +81,8 @@ TEST(Torchscript, TakesOneOfSeveralResults) {
 }
 
 TEST(Torchscript, ItsWeightsAreTrainedAndSavedUnderTheNamesOfPython) {
-  const test::TemporaryFolder folder;
   Trial trial;
-  trial.set("file", exported(folder, "y").string()).training(true).push(test::images_of(4, 8, 8));
+  trial.set("file", exported("y")).training(true).push(test::images_of(4, 8, 8));
   const std::vector<NamedWeight> weights = trial.weights();
   ASSERT_THAT(weights, SizeIs(1));
   EXPECT_EQ(weights[0].name, "head.weight");
@@ -111,23 +103,21 @@ TEST(Torchscript, ItsWeightsAreTrainedAndSavedUnderTheNamesOfPython) {
 }
 
 TEST(Torchscript, AFrozenNetworkIsInEvaluationMode) {
-  const test::TemporaryFolder folder;
   Trial trial;
-  trial.set("file", exported(folder, "y").string())
+  trial.set("file", exported("y"))
       .set("freeze", Value{std::vector<std::string>{"*"}})
       .training(true)
       .push(test::images_of(4, 8, 8));
   EXPECT_TRUE(
       torch::allclose(trial.outputs().at(0)[field::embedding], expected(test::images_of(4, 8, 8))));
   Trial trained;
-  trained.set("file", exported(folder, "y").string()).training(true).push(test::images_of(4, 8, 8));
+  trained.set("file", exported("y")).training(true).push(test::images_of(4, 8, 8));
   EXPECT_FALSE(torch::allclose(trained.outputs().at(0)[field::embedding],
                                expected(test::images_of(4, 8, 8))));
 }
 
 TEST(Torchscript, ComputesInThePrecisionOfTheRun) {
-  const test::TemporaryFolder folder;
-  const std::string file = exported(folder, "y").string();
+  const std::string file = exported("y");
   const auto reference = [](Precision precision) {
     const Autocast autocast(torch::kCPU, precision);
     return expected(test::images_of(4, 8, 8)).to(torch::kFloat32);

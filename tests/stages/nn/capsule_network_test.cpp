@@ -13,7 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/nn/network_properties.hpp"
+#include "tests/stages/nn/routing_reference.hpp"
 
 namespace seam::nn::capsule_network_test {
 
@@ -43,19 +44,6 @@ std::int64_t count(const CapsuleNetwork& network, const std::string& part) {
     if (name.starts_with(part)) sum += tensor.numel();
   }
   return sum;
-}
-
-TEST(CapsuleNetwork, HasThePublishedNumberOfParameters) {
-  const CapsuleNetwork network(NetworkOptions{}, 1);
-  EXPECT_EQ(count(network, "f.0.c."), 9472);
-  EXPECT_EQ(count(network, "f.0.bn."), 256);
-  EXPECT_EQ(count(network, "f.1.c."), 401536);
-  EXPECT_EQ(count(network, "f.1.bn."), 512);
-  EXPECT_EQ(count(network, "f.2.c."), 401472);
-  EXPECT_EQ(count(network, "f.2.bn."), 256);
-  EXPECT_EQ(count(network, "f.3.c."), 1606144);
-  EXPECT_EQ(count(network, "w"), 5888);
-  EXPECT_EQ(count(network, ""), 2425536);
 }
 
 TEST(CapsuleNetwork, WithResidualBlocksItHasThePublishedNumberOfParametersLayerByLayer) {
@@ -106,24 +94,6 @@ TEST(CapsuleNetwork, WithResidualBlocksPrimaryCapsulesAreMostlyPositive) {
   EXPECT_LT(-map.min().item<double>(), 0.2 * map.max().item<double>());
 }
 
-TEST(CapsuleNetwork, GradientsOfTheWholeNetworkAreThoseOfFiniteDifferences) {
-  const test::Threads one(1);  // many small passes
-  torch::manual_seed(13);
-  NetworkOptions options = tiny_residual();
-  options.primary_channels = 16;
-  options.capsule_size = 8;
-  CapsuleNetwork network(options, 3);
-  network->to(torch::kFloat64);
-  const Tensor images = torch::rand({3, 3, 16, 16}, torch::kFloat64);
-  const Tensor direction = torch::randn({3, 5, 16}, torch::kFloat64);
-  test::expect_gradients(
-      [&] {
-        const ClassCapsules out = network->forward(images, {1, 2, 3, 4});
-        return (out.capsules * direction).sum() + out.lengths.sum();
-      },
-      network->parameters(), 4, 1e-6, 1e-5);
-}
-
 TEST(CapsuleNetwork, WithWeightsOfTheirOwnImagesAreOfOneSize) {
   NetworkOptions options = tiny();
   options.weights = CapsuleWeights::own;
@@ -135,34 +105,6 @@ TEST(CapsuleNetwork, WithWeightsOfTheirOwnImagesAreOfOneSize) {
   EXPECT_REFUSED((void)network->forward(torch::rand({2, 3, 32, 32})), Fault::data,
                  "images of 32x32 give 16 primary capsules, but the network has weights for the 24 "
                  "of images of 48x32 (width x height)");
-}
-
-TEST(CapsuleNetwork, OneConvolutionIsTheFirstCapsuleNetwork) {
-  NetworkOptions options;
-  options.features = FeatureKind::one_convolution;
-  options.width = 256;
-  options.primary_channels = 256;
-  options.capsule_size = 8;
-  options.classes = 10;
-  options.weights = CapsuleWeights::own;
-  options.images = {28, 28};
-  const CapsuleNetwork network(options, 1);
-  EXPECT_EQ(network->routing_weight.sizes(), (std::vector<std::int64_t>{1152, 8, 160}));
-  EXPECT_EQ(count(network, "f.0.c."), 62464);
-  EXPECT_EQ(count(network, "f.1.c."), 5308672);
-  EXPECT_EQ(count(network, ""), 62464 + 5308672 + 1474560);
-}
-
-TEST(CapsuleNetwork, PublishedSizesGive8192CapsulesAnd368Numbers) {
-  CapsuleNetwork network(NetworkOptions{}, 1);
-  network->eval();
-  const torch::NoGradGuard no_gradient;
-  const Tensor images = torch::rand({1, 3, 256, 256});
-  EXPECT_EQ(group_capsules(network->extractor->forward(images), 16).sizes(),
-            (std::vector<std::int64_t>{1, 8192, 16}));
-  const ClassCapsules out = network->forward(images);
-  EXPECT_EQ(out.capsules.sizes(), (std::vector<std::int64_t>{1, 23, 16}));
-  EXPECT_EQ(mask_capsules(out.capsules).sizes(), (std::vector<std::int64_t>{1, 368}));
 }
 
 TEST(CapsuleNetwork, ACapsuleIsSixteenConsecutiveChannelsOfAPixel) {
@@ -207,12 +149,10 @@ TEST(CapsuleNetwork, HasThePublishedShapesWithEitherPreset) {
     std::map<std::string, Shape> shapes;
     for (const auto& [name, tensor] : tensors(network)) shapes[name] = tensor.sizes().vec();
     EXPECT_EQ(shapes, published);
+    EXPECT_EQ(count(network, ""), 2425536);
+    const MapSize map = network->extractor->map_size(256, 256);
+    EXPECT_EQ(map.channels / 16 * map.height * map.width, 8192);
   }
-}
-
-Tensor squash_as_described(const Tensor& s) {
-  const Tensor square = (s * s).sum(-1, true);
-  return square / (1 + square) * s / torch::sqrt(square + 1e-7);
 }
 
 /// SCCapsNet's evaluation as described in its sources, step by step in plain operations: four 7x7
@@ -232,17 +172,10 @@ Tensor as_described(const CapsuleNetwork& network, Tensor x, double slope, bool 
         channels("bias");
     x = torch::where(x > 0, x, slope * x);
   }
-  const std::int64_t batch = x.size(0);
-  const Tensor u = squash_as_described(x.permute({0, 2, 3, 1}).reshape({batch, -1, 16}));
-  const Tensor predictions = torch::matmul(u, at["w"]).view({batch, u.size(1), -1, 16});
-  Tensor logits = torch::zeros({batch, u.size(1), predictions.size(2)}, torch::kFloat64);
-  Tensor v;
-  for (int iteration = 0; iteration < 3; ++iteration) {
-    const Tensor coupling = torch::softmax(logits, 2).unsqueeze(-1);
-    v = squash_as_described((coupling * predictions).sum(1));
-    const Tensor agreement = (predictions * v.unsqueeze(1)).sum(-1);
-    logits = accumulate ? logits + agreement : agreement;
-  }
+  const Tensor u = squash_reference(x.permute({0, 2, 3, 1}).reshape({x.size(0), -1, 16}));
+  RoutingOptions routing;
+  if (accumulate) routing.logits = Logits::accumulate;
+  const Tensor v = test::route_by_predictions(u, at["w"], 5, routing);
   return v / torch::sqrt((v * v).sum(2, true));
 }
 
@@ -303,21 +236,14 @@ TEST(CapsuleNetwork, TowersHaveTheirOwnBatchStatistics) {
 
 TEST(CapsuleNetwork, ThreadsDoNotChangeAByteOfAStep) {
   torch::manual_seed(3);
-  const Tensor images = torch::rand({9, 3, 128, 128});  // capsules for many tasks
-  const auto with_threads = [&](int threads_count) {
-    const test::Threads threads(threads_count);
-    CapsuleNetwork network(tiny(), 3);
-    const ClassCapsules out =
-        network->forward_towers(images, {0, 1, 2, 0, 1, 2, 0, 1, 2}, {1, 2, 3, 4});
-    out.capsules.pow(3).sum().backward();
-    std::vector<Tensor> all{out.capsules, out.lengths};
-    for (const Tensor& weight : network->parameters()) all.push_back(weight.grad());
-    for (const Tensor& buffer : network->buffers()) all.push_back(buffer);
-    return all;
-  };
-  const std::vector<Tensor> one = with_threads(1);
-  const std::vector<Tensor> eight = with_threads(8);
-  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(torch::equal(one[i], eight[i])) << i;
+  test::expect_same_bytes_for_any_threads(
+      [] { return CapsuleNetwork(tiny(), 3); },
+      {torch::rand({9, 3, 128, 128})},  // capsules for many tasks
+      [](CapsuleNetwork& network, const std::vector<Tensor>& images) {
+        const ClassCapsules out =
+            network->forward_towers(images[0], {0, 1, 2, 0, 1, 2, 0, 1, 2}, {1, 2, 3, 4});
+        return std::vector<Tensor>{out.capsules, out.lengths};
+      });
 }
 
 TEST(Capsules, LengthsHaveAGradient) {
@@ -330,13 +256,6 @@ TEST(Capsules, LengthsHaveAGradient) {
   EXPECT_TRUE(torch::isnan(capsule_lengths(torch::full({1, 1, 2}, NAN))).all().item<bool>());
 }
 
-TEST(CapsuleNetwork, ALossOnLengthsReachesTheFirstConvolution) {
-  torch::manual_seed(9);
-  CapsuleNetwork network(tiny(), 3);
-  network->forward(torch::rand({4, 3, 32, 32}), {}).lengths.sum().backward();
-  EXPECT_GT(network->named_parameters()["f.0.c.weight"].grad().abs().sum().item<float>(), 0.0F);
-}
-
 TEST(Capsules, NormalisedAlongTheAskedAxis) {
   torch::manual_seed(4);
   const Tensor v = torch::randn({2, 5, 16});
@@ -347,10 +266,6 @@ TEST(Capsules, NormalisedAlongTheAskedAxis) {
       1e-5);
   const Tensor whole = normalise_capsules(v, NormAxis::vector).flatten(1);
   EXPECT_TRUE(torch::allclose(whole, v.flatten(1) / v.flatten(1).norm(2, 1, true), 1e-5, 1e-6));
-}
-
-TEST(Capsules, AreLeftAsTheyAreWhereAsked) {
-  const Tensor v = torch::randn({2, 5, 16});
   EXPECT_TRUE(torch::equal(normalise_capsules(v, NormAxis::none), v));
 }
 
@@ -372,20 +287,12 @@ TEST(Capsules, ACategoryBeyondTheClassesIsAnErrorThatSaysSo) {
 
 TEST(CapsuleNetwork, UnderAutocastItIsCloseToFloatAndItsCapsulesAreFloat) {
   torch::manual_seed(11);
-  CapsuleNetwork network(tiny(), 3);
-  const Tensor images = torch::rand({4, 3, 64, 64});
-  const auto passed = [&](Precision precision) {
-    const Autocast autocast(torch::kCPU, precision);
-    return network->forward(images, {1, 2, 3, 4}).capsules;
-  };
-  const Tensor expected = passed(Precision::float32).detach();
-  const Tensor actual = passed(Precision::bfloat16);
-  EXPECT_EQ(actual.scalar_type(), torch::kFloat32);
-  EXPECT_LT((actual.detach() - expected).norm().item<double>(),
-            0.05 * expected.norm().item<double>());
-  actual.sum().backward();
-  for (const auto& item : network->named_parameters()) {
-    EXPECT_TRUE(torch::isfinite(item.value().grad()).all().item<bool>()) << item.key();
+  for (const NetworkOptions& options : {tiny(), tiny_residual()}) {
+    CapsuleNetwork network(options, 3);
+    const Tensor images = torch::rand({4, 3, 64, 64});
+    test::expect_close_under_autocast(*network, [&] {
+      return network->forward(images, {1, 2, 3, 4}).capsules;
+    });
   }
 }
 

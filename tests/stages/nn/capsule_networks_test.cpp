@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "stages/nn/capsule_network.hpp"
-#include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/nn/network_properties.hpp"
 
 namespace seam::nn::capsule_networks_test {
 
@@ -104,10 +104,7 @@ TEST_P(CapsuleNetworksTest, BlackPicturesHaveFiniteGradients) {
       network->forward(torch::zeros_like(pictures(2)).to(torch::kFloat32), {});
   EXPECT_TRUE(torch::isfinite(out.capsules).all().item<bool>());
   (out.capsules.sum() + out.lengths.sum()).backward();
-  for (const auto& item : network->named_parameters()) {
-    ASSERT_TRUE(item.value().grad().defined()) << item.key();
-    EXPECT_TRUE(torch::isfinite(item.value().grad()).all().item<bool>()) << item.key();
-  }
+  test::expect_finite_gradients(*network);
 }
 
 TEST_P(CapsuleNetworksTest, GradientsAreThoseOfFiniteDifferences) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 #include <torch/types.h>
+#include <seam/tensor.hpp>
 
 #include <vector>
 
@@ -16,6 +17,31 @@ inline std::vector<torch::Tensor> with_weights(std::vector<torch::Tensor> inputs
                                                const torch::nn::Module& net) {
   for (const torch::Tensor& weight : net.parameters()) inputs.push_back(weight);
   return inputs;
+}
+
+/// Every weight of the network has a finite gradient.
+inline void expect_finite_gradients(const torch::nn::Module& net) {
+  for (const auto& item : net.named_parameters()) {
+    ASSERT_TRUE(item.value().grad().defined()) << item.key();
+    EXPECT_TRUE(torch::isfinite(item.value().grad()).all().item<bool>()) << item.key();
+  }
+}
+
+/// In bfloat16, the result of `pass` is float32 and near that in float32, with finite gradients.
+template <class Pass>
+void expect_close_under_autocast(const torch::nn::Module& net, const Pass& pass) {
+  const at::AutoGradMode gradients(true);  // a stage's harness may have turned them off
+  const auto passed = [&](Precision precision) {
+    const Autocast autocast(torch::kCPU, precision);
+    return pass();
+  };
+  const torch::Tensor expected = passed(Precision::float32).detach();
+  const torch::Tensor actual = passed(Precision::bfloat16);
+  EXPECT_EQ(actual.scalar_type(), torch::kFloat32);
+  EXPECT_LT((actual.detach() - expected).norm().template item<double>(),
+            0.05 * expected.norm().template item<double>());
+  actual.sum().backward();
+  expect_finite_gradients(net);
 }
 
 /// Checks that a training pass has the same bytes for any number of threads: its results, the

@@ -1,10 +1,12 @@
 /// Slow forms of layers by their definitions, which tests compare with.
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/types.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 namespace seam::test {
 
@@ -45,6 +47,18 @@ inline torch::Tensor convolution_by_loops(const torch::Tensor& x, const torch::T
     }
   }
   return y;
+}
+
+/// Tokens [N,T,C] after the submodule "attention" of a network, an nn::SelfAttention.
+inline torch::Tensor attended(const torch::nn::Module& net, const torch::Tensor& tokens) {
+  const auto weights = net.named_parameters();
+  const auto dense = [&](const std::string& part) {
+    return tokens.matmul(weights["attention." + part + "_conv.weight"].flatten(1).t()) +
+           weights["attention." + part + "_conv.bias"];
+  };
+  const torch::Tensor shares =
+      torch::softmax(dense("query").matmul(dense("key").transpose(1, 2)), 2);
+  return tokens + weights["attention.gamma"] * shares.matmul(dense("value"));
 }
 
 }  // namespace seam::test

@@ -1,5 +1,5 @@
-/// Dynamic routing with a shared matrix as it is defined, with the predictions of every capsule:
-/// the reference for tests and benchmarks of stages/nn/routing.hpp.
+/// Dynamic routing as it is defined, with the predictions of every capsule: the reference for tests
+/// and benchmarks of stages/nn/routing.hpp.
 #pragma once
 
 #include <torch/types.h>
@@ -10,12 +10,15 @@
 
 namespace seam::test {
 
-/// Routes u [B,N,D] through weight [D,K*O] to v [B,K,O]; differentiable any number of times.
+/// Routes u [B,N,D] through weight [D,K*O] or [N,D,K*O] to v [B,K,O]; differentiable any number of
+/// times.
 inline torch::Tensor route_by_predictions(const torch::Tensor& u, const torch::Tensor& weight,
                                           std::int64_t classes, const nn::RoutingOptions& options) {
   using torch::Tensor;
+  const Tensor predicted =
+      weight.dim() == 3 ? torch::einsum("bnd,ndk->bnk", {u, weight}) : u.matmul(weight);
   const Tensor predictions =
-      u.matmul(weight).view({u.size(0), u.size(1), classes, -1}).permute({0, 2, 1, 3});
+      predicted.reshape({u.size(0), u.size(1), classes, -1}).permute({0, 2, 1, 3});
   const bool over_classes = options.softmax == nn::RoutingSoftmax::classes;
   Tensor logits = torch::zeros({u.size(0), classes, u.size(1)}, u.options());
   Tensor v;
@@ -23,7 +26,10 @@ inline torch::Tensor route_by_predictions(const torch::Tensor& u, const torch::T
     const Tensor couplings = torch::softmax(logits, over_classes ? 1 : 2);
     v = nn::squash_reference(couplings.unsqueeze(2).matmul(predictions).squeeze(2), options.squash,
                              options.epsilon);
-    const Tensor agreement = predictions.matmul(v.unsqueeze(-1)).squeeze(-1);
+    Tensor agreement = predictions.matmul(v.unsqueeze(-1)).squeeze(-1);
+    if (options.agreement == nn::Agreement::cosine) {
+      agreement = options.factor * agreement / predictions.norm(2, {3}) / v.norm(2, {2}, true);
+    }
     logits = options.logits == nn::Logits::replace ? agreement : logits + agreement;
   }
   return v;

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <seam/error.hpp>
 #include <seam/refusal_testing.hpp>
 
 #include "stages/image/decode_image.hpp"

@@ -4,14 +4,9 @@
 
 #include <bit>
 #include <fstream>
-#include <memory>
 #include <opencv2/imgcodecs.hpp>
 #include <seam/conformance.hpp>
-#include <seam/random.hpp>
 #include <seam/refusal_testing.hpp>
-#include <seam/testing.hpp>
-#include <string>
-#include <vector>
 
 #include "stages/report/contact_sheet.hpp"
 #include "tests/temporary_folder.hpp"
@@ -79,10 +74,11 @@ const auto conformance = seam::testing::conformance<DuplicatePictures>({
 
 class DuplicatesTest : public ::testing::Test {
  protected:
+  static void flow(Harness& harness, const std::string& name, const std::vector<Packet>& packets) {
+    harness.flow(name).push_all(packets).finish();
+  }
   void flow(const std::string& name, const std::vector<Packet>& packets) {
-    harness_.flow(name);
-    for (const Packet& packet : packets) harness_.push(packet);
-    harness_.finish();
+    flow(harness_, name, packets);
   }
   [[nodiscard]] std::vector<std::string> warnings() const {
     std::vector<std::string> texts;
@@ -174,9 +170,8 @@ TEST_F(DuplicatesTest, ComparesTheFlowWithItselfIfAskedTo) {
   flow("list", packets);
   EXPECT_FALSE(harness_.metrics().contains("identical"));
   Harness within("twice", std::make_unique<DuplicatePictures>());
-  within.set("within", true).flow("list");
-  for (const Packet& packet : packets) within.push(packet);
-  within.finish();
+  within.set("within", true);
+  flow(within, "list", packets);
   EXPECT_EQ(within.metric("identical"), 2) << "both of the pair";
   EXPECT_THAT(within.reports().front().text,
               AllOf(HasSubstr("| each other | 3 | 2 | 0 | 1 | 0 |"), HasSubstr("1 pair,")));
@@ -200,9 +195,7 @@ TEST_F(DuplicatesTest, AResumedRunKnowsTheFlowsBefore) {
 
   Harness resumed("twice", std::make_unique<DuplicatePictures>());
   resumed.open().runner().load(saved);
-  resumed.flow("queries");
-  for (const Packet& packet : queries) resumed.push(packet);
-  resumed.finish();
+  flow(resumed, "queries", queries);
   EXPECT_EQ(resumed.metric("identical.training"), 1);
   EXPECT_EQ(resumed.metric("near.training"), 1);
   EXPECT_EQ(resumed.reports().back().text, harness_.reports().back().text);
@@ -272,8 +265,8 @@ TEST(FindDuplicates, AgreesWithTheirDefinition) {
     const HashedFlow& other = at == 0 ? before : flow;
     std::int64_t identical_pairs = 0;
     std::int64_t near_pairs = 0;
-    std::size_t identical = 0;
-    std::size_t near = 0;
+    std::int64_t identical = 0;
+    std::int64_t near = 0;
     for (std::size_t i = 0; i < flow.pictures.size(); ++i) {
       std::int64_t same = 0;
       std::int64_t similar = 0;

@@ -3,16 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <fstream>
-#include <memory>
 #include <opencv2/imgcodecs.hpp>
 #include <seam/conformance.hpp>
 #include <seam/refusal_testing.hpp>
-#include <seam/testing.hpp>
-#include <string>
-#include <vector>
 
 #include "stages/reconstruction.hpp"
 #include "stages/report/contact_sheet.hpp"

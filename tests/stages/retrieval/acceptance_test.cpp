@@ -35,32 +35,24 @@ Texts named(const std::vector<std::int64_t>& numbers) {
   return names;
 }
 
-Tensor rows_of(const std::vector<double>& values, std::int64_t dimensions) {
-  return torch::tensor(values, torch::kFloat32).view({-1, dimensions});
-}
-
 /// The stages have their parameters.
-void evaluate(Retrieval& stages, const test::AccuracyGolden& data) {
-  const Texts queries = named(data.query_items);
-  const Tensor query = rows_of(data.queries, data.dimensions);
-  stages.index
-      .push(data.gallery_items.empty()
-                ? batch(0, queries, query)
-                : batch(0, named(data.gallery_items), rows_of(data.gallery, data.dimensions)))
-      .finish();
-  stages.evaluate({batch(0, queries, query)});
+void evaluate(Retrieval& stages, const test::AccuracyGolden& golden) {
+  const auto packet = [](const test::MadeUpImages& images) {
+    return batch(0, named(images.items), images.embedding);
+  };
+  const Packet queries = packet(test::queries_of(golden));
+  stages.index.push(golden.gallery == 0 ? queries : packet(test::gallery_of(golden))).finish();
+  stages.evaluate({queries});
+  ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
 }
 
 TEST(Acceptance, AgreesWithOpenMetricLearning) {
   ASSERT_EQ(test::oml_golden.size(), test::accuracy_golden.size());
   for (std::size_t i = 0; i < test::oml_golden.size(); ++i) {
-    const test::AccuracyGolden& data = test::accuracy_golden[i];
     Retrieval stages;
-    const bool one_list = data.gallery_items.empty();
-    stages.search.set("k", 10).set("exclude_self", one_list);
+    stages.search.set("k", 10).set("exclude_self", test::accuracy_golden[i].gallery == 0);
     stages.recall.set("k", std::vector<std::int64_t>{1, 3, 10}).set("ranking_metrics", true);
-    evaluate(stages, data);
-    ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
+    evaluate(stages, test::accuracy_golden[i]);
     for (const test::OmlGolden& golden : test::oml_golden[i]) {
       const std::string at = "@" + std::to_string(golden.k);
       EXPECT_NEAR(stages.recall.metric("none.r" + at), golden.cmc, 1e-6);
@@ -73,13 +65,11 @@ TEST(Acceptance, AgreesWithOpenMetricLearning) {
 TEST(Acceptance, AgreesWithPytorchMetricLearning) {
   for (const test::AccuracyGolden& golden : test::accuracy_golden) {
     Retrieval stages;
-    const bool one_list = golden.gallery_items.empty();
-    const auto size = static_cast<std::int64_t>(one_list ? golden.query_items.size()
-                                                         : golden.gallery_items.size());
+    const bool one_list = golden.gallery == 0;
+    const std::int64_t size = one_list ? golden.queries : golden.gallery;
     stages.search.set("k", size).set("exclude_self", one_list);
     stages.recall.set("k", std::vector<std::int64_t>{1, size}).set("ranking_metrics", true);
     evaluate(stages, golden);
-    ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
     EXPECT_NEAR(stages.recall.metric("none.r@1"), golden.precision_at_1, 1e-6);
     EXPECT_NEAR(stages.recall.metric("none.r_precision"), golden.r_precision, 1e-6);
     EXPECT_NEAR(stages.recall.metric("none.map@r"), golden.map_at_r, 1e-6);

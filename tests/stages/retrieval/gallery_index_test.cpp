@@ -118,8 +118,10 @@ TEST(GalleryIndex, IsTheSameAfterSavingAndLoading) {
   GalleryBatch batch = batch_of({7, 2, 5}, {"a", "b", "a"}, torch::eye(3));
   batch.vectors[Mask::ground_truth] = torch::eye(3);
   batch.input = {64, 48};
+  batch.files = {"7.jpg", "2.jpg", "5.jpg"};
   gallery.add(batch);
   gallery.set_trainings(4);
+  gallery.set_data_difference("only 3 images");
   gallery.build();
   Archive archive;
   gallery.save(archive);
@@ -128,6 +130,8 @@ TEST(GalleryIndex, IsTheSameAfterSavingAndLoading) {
   loaded.load(archive);
   EXPECT_EQ(loaded.trainings(), 4);
   EXPECT_EQ(loaded.input(), (retrieval::InputSize{64, 48}));
+  EXPECT_EQ(loaded.data_difference(), "only 3 images");
+  EXPECT_THAT(loaded.files(), ElementsAre("2.jpg", "5.jpg", "7.jpg"));
   ASSERT_EQ(loaded.rows().size(), 3);
   for (std::size_t row = 0; row < 3; ++row) {
     EXPECT_EQ(loaded.rows()[row].id, gallery.rows()[row].id);
@@ -145,6 +149,8 @@ TEST(GalleryIndex, IsTheSameAfterSavingAndLoading) {
   request.mask = Mask::predicted;
   EXPECT_REFUSED(static_cast<void>(loaded.search(torch::ones({1, 3}), request)), Fault::internal,
                  "no vectors under mask 'predicted'");
+  loaded.clear();
+  EXPECT_EQ(loaded.data_difference(), "");
 }
 
 TEST(GalleryIndex, AnUnbuiltOneIsSavedAsNothing) {
@@ -198,17 +204,6 @@ TEST(GalleryIndex, SaysUnderWhichMaskABatchDoesNotFit) {
   EXPECT_REFUSED(gallery.add(batch), Fault::internal, "the first vectors under mask 'predicted'");
   batch.vectors.erase(Mask::none);
   EXPECT_REFUSED(gallery.add(batch), Fault::internal, "no vectors under mask 'none'");
-}
-
-TEST(GalleryIndex, ClearsForTheNextEpoch) {
-  GalleryIndex gallery;
-  gallery.add(batch_of({0}, {"a"}, torch::ones({1, 3})));
-  gallery.build();
-  gallery.clear();
-  EXPECT_FALSE(gallery.ready());
-  gallery.add(batch_of({0, 1}, {"a", "b"}, torch::ones({2, 5})));
-  gallery.build();
-  EXPECT_EQ(gallery.rows().size(), 2);
 }
 
 TEST(GatheredRows, AreInTheOrderAskedForHoweverTheyCame) {

@@ -3,29 +3,17 @@
 
     python oml_golden.py | clang-format > oml_golden.hpp
 
-No test runs it; it needs torch and open-metric-learning. Queries that the gallery does not show are left
+No test runs it; it needs torch, pytorch-metric-learning and open-metric-learning. Queries that the gallery does not show are left
 out before OML sees them, since it divides by their zero relevant images.
 """
 
-import pathlib
-import re
 from importlib.metadata import version
 
 import torch
+from accuracy_golden import lists
 from oml.functional.metrics import calc_retrieval_metrics
 
 KS = (1, 3, 10)
-HEADER = pathlib.Path(__file__).with_name("accuracy_golden.hpp")
-
-
-def cases():
-    lists = [
-        [float(number) for number in text.split(",") if number.strip()]
-        for text in re.findall(r"{([-\d.,\s]*)}", HEADER.read_text())
-    ]
-    for at in range(0, len(lists), 4):
-        query_items, queries, gallery_items, gallery = (torch.tensor(one, dtype=torch.float64) for one in lists[at : at + 4])
-        yield query_items, queries.view(len(query_items), -1), gallery_items, gallery.view(-1, len(queries) // len(query_items))
 
 
 def measured(query_items, queries, gallery_items, gallery):
@@ -67,7 +55,7 @@ struct OmlGolden {{
 
 /// For each case of accuracy_golden.
 inline const std::vector<std::vector<OmlGolden>> oml_golden{{""")
-for case in cases():
+for case in lists():
     found = measured(*case)
     rows = (
         "{" + ", ".join([str(k)] + [repr(float(found[name][k])) for name in ("cmc", "precision", "map")]) + "}"

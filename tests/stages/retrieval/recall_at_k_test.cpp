@@ -134,15 +134,6 @@ TEST(RecallAtK, OneHotItemsScoreAHundredPercent) {
   EXPECT_THAT(result.standard_error, Each(0.0));
 }
 
-TEST(RecallAtK, DuplicatesAtDistanceZeroAreNotMistakenForTheQueryItself) {
-  // Images 0 and 1 are equal and of different items: dropping "the first neighbour" instead of the
-  // query itself would let image 1 find itself.
-  const torch::Tensor positions = torch::tensor({1.F, 1.F, 50.F, 60.F}).view({4, 1});
-  const Numbers items{0, 1, 0, 1};
-  const RecallResult result = evaluate(positions, items, positions, items, {1}, {0, 1, 2, 3});
-  EXPECT_THAT(result.recall, ElementsAre(0.0));
-}
-
 TEST(RecallAtK, BoundsSayWhatTiesCouldHaveDone) {
   // Gallery at distance 1, 1, 1, 2 from the query; the relevant image is the last of the tie.
   const torch::Tensor gallery = torch::tensor({2.F, 2.F, 2.F, 3.F}).view({4, 1});

@@ -142,13 +142,6 @@ TEST(RecallTable, WhatIsNotExpectedIsNotClaimed) {
   EXPECT_THAT(recall_table(evaluation, {result_of(Mask::none)}), Not(HasSubstr("As expected")));
 }
 
-TEST(RecallTable, AGalleryOfOlderWeightsIsNamed) {
-  Evaluation evaluation = inshop();
-  evaluation.trainings_since_gallery = 2;
-  EXPECT_THAT(recall_table(evaluation, {result_of(Mask::none)}),
-              AllOf(HasSubstr("mask=none/gallery=older"), HasSubstr("Not comparable")));
-}
-
 TEST(CategoryTable, HasARowACategory) {
   MaskResult result = result_of(Mask::none);
   result.recall.by_category[-1] = {3, 2, {0, 1}};

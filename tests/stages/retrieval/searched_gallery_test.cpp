@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <seam/archive.hpp>
 #include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 #include <string>
@@ -100,25 +99,6 @@ TEST(SearchedGallery, AGalleryOfOtherListsIsNotComparable) {
   EXPECT_THAT(report_with("the train list", limited),
               HasSubstr("numbers:** the train list, in the gallery " + limited + ".\n"));
   EXPECT_THAT(report_with("", ""), Not(HasSubstr("Not comparable")));
-}
-
-TEST(SearchedGallery, TheDifferenceIsSavedWithTheGallery) {
-  GalleryBatch images;
-  images.rows.push_back({0, "a", -1, {std::make_shared<std::string>("list.txt"), 1, "a"}});
-  images.vectors[retrieval::Mask::none] = torch::ones({1, 2});
-  images.files = {"/data/a.jpg"};
-  GalleryIndex gallery;
-  gallery.add(images);
-  gallery.build();
-  gallery.set_data_difference("only 1 image");
-  Archive archive;
-  gallery.save(archive);
-  GalleryIndex loaded;
-  loaded.load(archive);
-  EXPECT_EQ(loaded.data_difference(), "only 1 image");
-  EXPECT_THAT(loaded.files(), ElementsAre("/data/a.jpg"));
-  loaded.clear();
-  EXPECT_EQ(loaded.data_difference(), "");
 }
 
 TEST(SearchedGallery, APictureWithoutItemIsSearchedButNotCounted) {

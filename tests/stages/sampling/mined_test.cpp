@@ -4,14 +4,11 @@
 #include <torch/types.h>
 
 #include <limits>
-#include <memory>
 #include <seam/conformance.hpp>
-#include <seam/testing.hpp>
-#include <string>
-#include <utility>
-#include <vector>
+#include <seam/refusal_testing.hpp>
 
 #include "tests/stages/retrieval/batches.hpp"
+#include "tests/support/text.hpp"
 
 namespace seam::stages::mined_test {
 
@@ -43,22 +40,23 @@ std::vector<Packet> garments(Harness& /*mined*/) {
           on_a_line(0, {"shirt", "shirt", "skirt"}, {0, 3, 1}, {0, 0, 1})};
 }
 
-/// As two sampling.triplets do.
-std::shared_ptr<void> want_both(Harness& mined) {
-  interface_of(mined).want(semi_hard);
-  interface_of(mined).want(other_category);
-  return nullptr;
+/// As the sampling.triplets with these rules do.
+void want(Harness& mined, const std::vector<MiningRule>& rules) {
+  for (const MiningRule& rule : rules) interface_of(mined).want(rule);
 }
 
 const auto conformance = testing::conformance<Mined>({
     .packets = &garments,
-    .connect = &want_both,
+    .connect = [](Harness& mined) -> std::shared_ptr<void> {
+      want(mined, {semi_hard, other_category});
+      return nullptr;
+    },
     .training = false,  // a flow that trains is refused
 });
 
 std::unique_ptr<Harness> filled() {
   auto mined = std::make_unique<Harness>("mined", std::make_unique<Mined>());
-  want_both(*mined);
+  want(*mined, {semi_hard, other_category});
   mined->push_all(garments(*mined)).finish();
   EXPECT_THAT(mined->errors(), IsEmpty());
   return mined;
@@ -68,9 +66,7 @@ TEST(Mined, ServesNegativesByIndexWhateverOrderImagesCameIn) {
   const auto mined = filled();
   const MinedNegatives& served = interface_of(*mined);
   ASSERT_THAT(served.images(), SizeIs(5));
-  for (std::int64_t i = 0; i < 5; ++i) {
-    EXPECT_EQ(served.images()[static_cast<std::size_t>(i)].index, i);
-  }
+  for (std::int64_t i = 0; i < 5; ++i) EXPECT_EQ(served.images()[i].index, i);
   EXPECT_EQ(served.images()[4].item, "dress");
   ASSERT_NE(served.lists(other_category), nullptr);
   EXPECT_THAT(served.lists(other_category)->negatives, ElementsAre(2, 2, 0, 4, 2));
@@ -95,8 +91,8 @@ TEST(Mined, DrawsAPositiveOfTheItemAnewInEachEpoch) {
   };
   const auto first = positives(0);
   for (std::int64_t row = 0; row < 5; ++row) {
-    EXPECT_NE(first[static_cast<std::size_t>(row)], row);
-    EXPECT_LT(first[static_cast<std::size_t>(row)], 5);
+    EXPECT_NE(first[row], row);
+    EXPECT_LT(first[row], 5);
   }
   EXPECT_EQ(first[5], 5);
   EXPECT_EQ(positives(0), first);
@@ -118,9 +114,7 @@ TEST(Mined, ComparesTheAnchorsCapsule) {
 TEST(Mined, ComesBackFromACheckpoint) {
   const auto mined = filled();
   Harness again("mined", std::make_unique<Mined>());
-  interface_of(again).want(other_category);
-  interface_of(again).want({NegativeSource::hardest_same_category, 0});
-  interface_of(again).want(semi_hard);
+  want(again, {other_category, {NegativeSource::hardest_same_category, 0}, semi_hard});
   again.open();
   again.runner().load(mined->runner().save());
   MinedNegatives& served = interface_of(again);
@@ -173,12 +167,7 @@ TEST(Mined, RefusesSavedListsThatDoNotFit) {
     Harness again("mined", std::make_unique<Mined>());
     interface_of(again).want(semi_hard);
     again.open();
-    try {
-      again.runner().load(archive);
-    } catch (const Error& error) {
-      return error.full_message();
-    }
-    return std::string("accepted");
+    return test::message_of([&] { again.runner().load(archive); });
   };
   EXPECT_THAT(refusal("negatives 0", torch::tensor({0, 1, 2, 3, 5}, torch::kInt64)),
               HasSubstr("'negatives 0' does not fit 5 mined images"));
@@ -196,17 +185,12 @@ TEST(Mined, ItsListsAreKeptUntilTheNextFlowThatMines) {
   EXPECT_TRUE(mined.runner().description().state_made_by_flow);
 }
 
-std::string first_error(Harness& mined) {
-  return mined.errors().empty() ? "accepted" : mined.errors().front().full_message();
-}
-
 TEST(Mined, RefusesWhatCannotBeMined) {
   const auto refusal = [](const std::vector<Packet>& packets) {
     Harness mined("mined", std::make_unique<Mined>());
     interface_of(mined).want(other_category);
-    for (const Packet& packet : packets) mined.push(packet);
-    mined.finish();
-    return first_error(mined);
+    mined.push_all(packets).finish();
+    return mined.errors().empty() ? "accepted" : mined.errors().front().full_message();
   };
   const Packet two = on_a_line(0, {"shirt", "skirt"}, {0, 1}, {0, 1});
   EXPECT_THAT(refusal({two, on_a_line(1, {"skirt"}, {1}, {1})}),
@@ -224,14 +208,8 @@ TEST(Mined, RefusesATrainingFlow) {
   Harness mined("mined", std::make_unique<Mined>());
   interface_of(mined).want(semi_hard);
   mined.training(true);
-  std::string message;
-  try {
-    mined.push(on_a_line(0, {"shirt", "skirt"}, {0, 1}, {0, 1})).finish();
-    message = first_error(mined);
-  } catch (const Error& error) {
-    message = error.full_message();
-  }
-  EXPECT_THAT(message, HasSubstr("mined with the model in evaluation mode"));
+  EXPECT_REFUSED(mined.push(on_a_line(0, {"shirt", "skirt"}, {0, 1}, {0, 1})), Fault::configuration,
+                 "mined with the model in evaluation mode");
 }
 
 TEST(Mined, WarnsWhereNobodyAsks) {

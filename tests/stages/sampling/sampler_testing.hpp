@@ -1,12 +1,7 @@
 /// Images, outputs and errors for the tests of samplers.
 #pragma once
 
-#include <cstdint>
 #include <seam/testing.hpp>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
 
 namespace seam::test {
 
@@ -20,12 +15,6 @@ inline std::vector<Packet> images_of_items(int images, int items) {
     packets.push_back(std::move(packet));
   }
   return packets;
-}
-
-/// An epoch of these images.
-inline void push_epoch(seam::testing::Harness& harness, std::vector<Packet> images) {
-  for (Packet& packet : images) harness.push(std::move(packet));
-  harness.finish();
 }
 
 /// (index, group, value of `label`) of everything that came out.
@@ -50,10 +39,10 @@ std::string error_of(Action action) {
   return "no error";
 }
 
-/// The same of an epoch in a stage.
+/// The same of an epoch of these images in a stage.
 inline std::string error_of_epoch(seam::testing::Harness& harness, std::vector<Packet> images) {
   return error_of([&]() -> int {
-    push_epoch(harness, std::move(images));
+    harness.push_all(std::move(images)).finish();
     if (!harness.errors().empty()) throw harness.errors().front();
     return 0;
   });

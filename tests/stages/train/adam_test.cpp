@@ -15,14 +15,17 @@
 #include <vector>
 
 #include "tests/stages/nn/gradient_check.hpp"
+#include "tests/stages/train/made_up_model.hpp"
 
 namespace seam::stages::adam_test {
 
+using seam::testing::Harness;
 using ::testing::AllOf;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using train_test::MadeUpModel, train_test::with_loss;
 
 /// Twenty steps of our optimizer and of LibTorch's along the same gradients.
 template <class Optimizer, class Options>
@@ -132,221 +135,118 @@ TEST(AdamStep, ThreadsDoNotChangeAByte) {
   for (const int threads : {2, 3, 5, 8}) EXPECT_TRUE(torch::equal(one, with_threads(threads)));
 }
 
-/// One weight w; the loss is the sum of (w - 3)².
-class Model final : public Transform, public Trainable {
- public:
-  Tensor weight = torch::zeros({4}).requires_grad_(true);
-  int accepted = 0;
-
-  void declare(Declaration& d) override {
-    d.offers<Trainable>(*this);
-    d.keeps_state();
-  }
-  void process(Packet& /*packet*/, Context& /*context*/) override {}
-  void save(Archive& archive) const override { put_tensor(archive, "weight", weight); }
-  void load(const Archive& archive) override { get_tensor(archive, "weight", weight); }
-  std::vector<NamedWeight> weights() override { return {{"weight", weight}}; }
-  void batch_accepted() override { ++accepted; }
-  [[nodiscard]] Tensor loss() const { return (weight - 3).square().sum(); }
-};
-
 const auto conformance = seam::testing::conformance<Adam>({
-    .packets =
-        [](seam::testing::Harness& adam) {
-          const auto& model = dynamic_cast<Model&>(adam.upstream().at(0)->stage());
-          std::vector<Packet> packets(3);
-          for (Packet& packet : packets) packet.set(field::loss, model.loss());
-          return packets;
-        },
-    .connect =
-        [](seam::testing::Harness& adam) {
-          auto model =
-              std::make_shared<StageRunner>("model", "test.model", std::make_unique<Model>());
-          adam.upstream({model.get()});
-          return model;
-        },
+    .packets = [](Harness& adam) { return train_test::packets_of_upstream(adam, 3); },
+    .connect = [](Harness& adam) { return train_test::connect_model(adam); },
     .second = {{"warm_up", std::int64_t{4}}},  // of 1 step: none
     .given = {{"decoupled", {{"weight_decay", 0.1}}}},
 });
 
 class AdamStage : public ::testing::Test {
  protected:
-  AdamStage() : upstream_("model", "test.model", std::make_unique<Model>()) {}
+  AdamStage() { harness_.training(true).upstream({&upstream_}); }
 
-  Model& model() { return dynamic_cast<Model&>(upstream_.stage()); }
-  void prepare(seam::testing::Harness& harness) { harness.training(true).upstream({&upstream_}); }
-  Packet packet(const Tensor& loss) {
-    Packet packet;
-    packet.set(field::loss, loss);
-    return packet;
-  }
-  void train(seam::testing::Harness& harness, int steps) {
-    for (int step = 0; step < steps; ++step) {
-      const at::AutoGradMode gradients(true);
-      harness.push(packet(model().loss()));
-    }
-    harness.finish();
-    ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
-  }
+  MadeUpModel& model() { return train_test::model_of(upstream_); }
 
-  StageRunner upstream_;
+  StageRunner upstream_{"model", "test.model", std::make_unique<MadeUpModel>()};
+  Harness harness_{"adam", std::make_unique<Adam>()};
 };
 
 TEST_F(AdamStage, TrainsWhatStandsUpstream) {
-  seam::testing::Harness harness("adam", std::make_unique<Adam>());
-  prepare(harness);
-  harness.set("rate", Value{0.1}).set("schedule", "constant");
-  train(harness, 200);
+  harness_.set("rate", Value{0.1}).set("schedule", "constant");
+  train_test::train(harness_, 200);
   EXPECT_NEAR(model().weight[0].item<double>(), 3.0, 0.1);
-  EXPECT_DOUBLE_EQ(harness.metric("rate"), 0.1);
+  EXPECT_DOUBLE_EQ(harness_.metric("rate"), 0.1);
+  EXPECT_FALSE(harness_.metrics().contains("gradient_norm"));
 }
 
 TEST_F(AdamStage, ReportsTheGradientsNormBeforeClipping) {
-  seam::testing::Harness harness("adam", std::make_unique<Adam>());
-  prepare(harness);
-  harness.set("clip_norm", Value{0.5});
-  train(harness, 1);
-  EXPECT_NEAR(harness.metric("gradient_norm"), 12.0, 1e-5);  // 4 slopes of -6
-}
-
-TEST_F(AdamStage, GoesOnFromItsSavedStateBitForBit) {
-  seam::testing::Harness whole("adam", std::make_unique<Adam>());
-  prepare(whole);
-  train(whole, 3);
-  const Archive saved = whole.runner().save();
-  const Tensor middle = model().weight.detach().clone();
-  train(whole, 3);
-  const Tensor expected = model().weight.detach().clone();
-
-  {
-    const torch::NoGradGuard no_gradient;
-    model().weight.copy_(middle);
-  }
-  seam::testing::Harness resumed("adam", std::make_unique<Adam>());
-  prepare(resumed);
-  resumed.open();
-  resumed.runner().load(saved);
-  EXPECT_EQ(resumed.runner().save(), saved) << "before it trains";
-  train(resumed, 3);
-  EXPECT_TRUE(torch::equal(model().weight, expected));
+  harness_.set("clip_norm", Value{0.5});
+  train_test::train(harness_, 1);
+  EXPECT_NEAR(harness_.metric("gradient_norm"), 12.0, 1e-5);  // 4 slopes of -6
 }
 
 TEST_F(AdamStage, AnInfiniteLossIsAnErrorThatSaysWhatToDo) {
-  seam::testing::Harness harness("adam", std::make_unique<Adam>());
-  prepare(harness);
-  harness.open();
+  harness_.open();
   {
     const at::AutoGradMode gradients(true);
-    harness.push(packet(model().loss() * std::numeric_limits<float>::infinity()));
+    harness_.push(with_loss(model().loss() * std::numeric_limits<float>::infinity()));
   }
-  ASSERT_EQ(harness.errors().size(), 1U);
+  ASSERT_EQ(harness_.errors().size(), 1U);
   EXPECT_THAT(
-      harness.errors()[0].what(),
+      harness_.errors()[0].what(),
       HasSubstr("the loss is not finite at step 0 (inf); no step has been taken yet, so the rate "
                 "and clip_norm are not the cause; check the inputs and the initial weights"));
   EXPECT_TRUE(torch::equal(model().weight, torch::zeros({4}))) << "the weights were changed";
+  EXPECT_EQ(model().accepted, 0);
 }
 
 TEST_F(AdamStage, ALossThatIsNotFiniteIsTheFaultOfWhoeverProvidedWhatItIsMadeOf) {
   const at::AutoGradMode gradients(true);
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  Packet of_input = packet(model().loss() * nan);
+  Packet of_input = with_loss(model().loss() * nan);
   of_input.set(field::images, torch::full({1, 3, 2, 2}, nan));
-  Packet of_model = packet(model().loss() * nan);
+  Packet of_model = with_loss(model().loss() * nan);
   of_model.set(field::images, torch::ones({1, 3, 2, 2}));
   of_model.set(field::embedding, torch::ones({1, 4}, torch::requires_grad()) * nan);
-  const Packet sound = packet(model().loss());
-  const Packet later = packet(model().loss() * nan);
-  seam::testing::Harness harness("adam", std::make_unique<Adam>());
-  prepare(harness);
-  for (const Packet& one : {of_input, of_model, sound, later}) harness.push(one);
-  ASSERT_EQ(harness.errors().size(), 3U);
+  const Packet sound = with_loss(model().loss());
+  const Packet later = with_loss(model().loss() * nan);
+  for (const Packet& one : {of_input, of_model, sound, later}) harness_.push(one);
+  ASSERT_EQ(harness_.errors().size(), 3U);
   EXPECT_THAT(
-      harness.errors()[0].what(),
+      harness_.errors()[0].what(),
       AllOf(HasSubstr("field 'images' is not finite either; check the stage that provides it and "
                       "its inputs"),
             Not(HasSubstr("clip_norm"))));
   EXPECT_THAT(
-      harness.errors()[1].what(),
+      harness_.errors()[1].what(),
       AllOf(HasSubstr("field 'embedding' is not finite either; check the stage that provides "
                       "it; no step has been taken yet"),
             HasSubstr("check the inputs and the initial weights")));
-  EXPECT_THAT(harness.errors()[2].what(),
+  EXPECT_THAT(harness_.errors()[2].what(),
               HasSubstr("the loss is not finite at step 1 (nan); a smaller rate or clip_norm"));
 }
 
 TEST_F(AdamStage, ALossWithoutAGradientIsAnErrorThatSaysSo) {
-  seam::testing::Harness harness("adam", std::make_unique<Adam>());
-  prepare(harness);
-  harness.push(packet(torch::ones({})));
-  ASSERT_EQ(harness.errors().size(), 1U);
-  EXPECT_THAT(harness.errors()[0].what(), HasSubstr("the loss has no gradient"));
-}
-
-TEST_F(AdamStage, AcceptsABatchAfterItsStep) {
-  seam::testing::Harness harness("adam", std::make_unique<Adam>());
-  prepare(harness);
-  train(harness, 2);
-  EXPECT_EQ(model().accepted, 2);
-  const at::AutoGradMode gradients(true);
-  harness.push(packet(model().loss() * std::numeric_limits<float>::infinity()));
-  EXPECT_EQ(harness.errors().size(), 1U);
-  EXPECT_EQ(model().accepted, 2);
+  harness_.push(with_loss(torch::ones({})));
+  ASSERT_EQ(harness_.errors().size(), 1U);
+  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("the loss has no gradient"));
 }
 
 TEST_F(AdamStage, FollowsItsSchedule) {
-  seam::testing::Harness harness("adam", std::make_unique<Adam>());
-  prepare(harness);
-  harness.epoch(100).set("rate", Value{1e-3}).set("warm_up", 2);
-  train(harness, 3);
-  EXPECT_THAT(harness.metrics().at("rate"),
+  harness_.epoch(100).set("rate", Value{1e-3}).set("warm_up", 2);
+  train_test::train(harness_, 3);
+  EXPECT_THAT(harness_.metrics().at("rate"),
               ElementsAre(DoubleNear(3.0288e-4, 1e-8), DoubleNear(6.0577e-4, 1e-8),
                           DoubleNear(6.0577e-4, 1e-8)));  // 0.995^100
 }
 
 TEST_F(AdamStage, RefusesAScheduleThatContradictsItself) {
-  seam::testing::Harness harness("adam", std::make_unique<Adam>());
-  prepare(harness);
-  harness.set("schedule", "constant").set("decay", Value{0.9});
-  EXPECT_REFUSED(harness.open(), Fault::configuration,
+  harness_.set("schedule", "constant").set("decay", Value{0.9});
+  EXPECT_REFUSED(harness_.open(), Fault::configuration,
                  "has no effect with `schedule = \"constant\"`");
 }
 
-TEST_F(AdamStage, MeasuresTheGradientOnlyWhereItIsAskedFor) {
-  seam::testing::Harness silent("adam", std::make_unique<Adam>());
-  prepare(silent);
-  train(silent, 1);
-  EXPECT_FALSE(silent.metrics().contains("gradient_norm"));
-  seam::testing::Harness asked("adam", std::make_unique<Adam>());
-  prepare(asked);
-  asked.set("gradient_norm", true);
-  train(asked, 1);
-  EXPECT_NEAR(asked.metric("gradient_norm"), 12.0, 0.01);
+TEST_F(AdamStage, MeasuresTheGradientWhereItIsAskedFor) {
+  harness_.set("gradient_norm", true);
+  train_test::train(harness_, 1);
+  EXPECT_NEAR(harness_.metric("gradient_norm"), 12.0, 0.01);
 }
 
 /// One optimizer in two training flows, each with its own model and perhaps a shared one.
 class AdamOfTwoFlows : public ::testing::Test {
  protected:
-  AdamOfTwoFlows()
-      : a_("a", "test.model", std::make_unique<Model>()),
-        b_("b", "test.model", std::make_unique<Model>()),
-        shared_("shared", "test.model", std::make_unique<Model>()) {}
-
-  static Model& model(StageRunner& runner) { return dynamic_cast<Model&>(runner.stage()); }
+  static MadeUpModel& model(StageRunner& runner) { return train_test::model_of(runner); }
   /// As in the host: the stages of all flows before open(), then those of each flow before it
   /// begins.
-  void open(seam::testing::Harness& harness) {
-    harness.training(true).upstream({&shared_, &a_, &b_}).open();
-  }
-  void flow(seam::testing::Harness& harness, const std::vector<StageRunner*>& stages, int steps) {
+  void open(Harness& harness) { harness.training(true).upstream({&shared_, &a_, &b_}).open(); }
+  void flow(Harness& harness, const std::vector<StageRunner*>& stages, int steps) {
     harness.upstream(stages);
     for (int step = 0; step < steps; ++step) {
       const at::AutoGradMode gradients(true);
       Tensor loss = torch::zeros({});
       for (StageRunner* stage : stages) loss = loss + model(*stage).loss();
-      Packet packet;
-      packet.set(field::loss, loss);
-      harness.push(packet);
+      harness.push(with_loss(loss));
     }
     harness.finish();
     ASSERT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
@@ -364,11 +264,13 @@ class AdamOfTwoFlows : public ::testing::Test {
     for (StageRunner* stage : {&a_, &b_, &shared_}) model(*stage).weight.copy_(values[at++]);
   }
 
-  StageRunner a_, b_, shared_;
+  StageRunner a_{"a", "test.model", std::make_unique<MadeUpModel>()};
+  StageRunner b_{"b", "test.model", std::make_unique<MadeUpModel>()};
+  StageRunner shared_{"shared", "test.model", std::make_unique<MadeUpModel>()};
 };
 
 TEST_F(AdamOfTwoFlows, TrainsTheWeightsOfEachInItsFlow) {
-  seam::testing::Harness adam("adam", std::make_unique<Adam>());
+  Harness adam("adam", std::make_unique<Adam>());
   open(adam);
   flow(adam, {&a_}, 3);
   const Tensor after_first = model(a_).weight.detach().clone();
@@ -383,25 +285,25 @@ TEST_F(AdamOfTwoFlows, TrainsTheWeightsOfEachInItsFlow) {
 }
 
 TEST_F(AdamOfTwoFlows, KeepsOnePairOfMomentsForAWeightOfBothFlows) {
-  seam::testing::Harness apart("adam", std::make_unique<Adam>());
+  Harness apart("adam", std::make_unique<Adam>());
   open(apart);
   flow(apart, {&a_, &shared_}, 2);
   flow(apart, {&shared_, &b_}, 2);
   const Tensor two_flows = model(shared_).weight.detach().clone();
   set_weights({torch::zeros({4}), torch::zeros({4}), torch::zeros({4})});
-  seam::testing::Harness together("adam", std::make_unique<Adam>());
+  Harness together("adam", std::make_unique<Adam>());
   open(together);
   flow(together, {&shared_}, 4);
   EXPECT_TRUE(torch::equal(model(shared_).weight, two_flows));
 }
 
 TEST_F(AdamOfTwoFlows, GoesOnFromItsSavedStateBitForBit) {
-  seam::testing::Harness whole("adam", std::make_unique<Adam>());
+  Harness whole("adam", std::make_unique<Adam>());
   open(whole);
   flow(whole, {&a_, &shared_}, 3);  // b has not been trained when the state is saved
   const Archive saved = whole.runner().save();
   const std::vector<Tensor> middle = weights();
-  const auto go_on = [&](seam::testing::Harness& adam) {
+  const auto go_on = [&](Harness& adam) {
     flow(adam, {&b_}, 2);
     flow(adam, {&shared_, &a_}, 2);
     return weights();
@@ -410,7 +312,7 @@ TEST_F(AdamOfTwoFlows, GoesOnFromItsSavedStateBitForBit) {
   const Archive end = whole.runner().save();
 
   set_weights(middle);
-  seam::testing::Harness resumed("adam", std::make_unique<Adam>());
+  Harness resumed("adam", std::make_unique<Adam>());
   open(resumed);
   resumed.runner().load(saved);
   EXPECT_EQ(resumed.runner().save(), saved) << "before it trains";
@@ -421,23 +323,21 @@ TEST_F(AdamOfTwoFlows, GoesOnFromItsSavedStateBitForBit) {
 }
 
 TEST_F(AdamOfTwoFlows, RefusesTheStateOfOtherModels) {
-  seam::testing::Harness two("adam", std::make_unique<Adam>());
+  Harness two("adam", std::make_unique<Adam>());
   open(two);
   flow(two, {&a_}, 1);
   flow(two, {&b_}, 1);
-  seam::testing::Harness one("adam", std::make_unique<Adam>());
+  Harness one("adam", std::make_unique<Adam>());
   one.training(true).upstream({&a_}).open();
   EXPECT_REFUSED(one.runner().load(two.runner().save()), Fault::data,
-                 "the checkpoint has '1.weight.mean', but no stage before this optimizer has "
+                 "the checkpoint has '1.dense.weight.mean', but no stage before this optimizer has "
                  "such a weight");
 }
 
 TEST(Adam, WithoutWeightsUpstreamIsAnError) {
-  seam::testing::Harness harness("adam", std::make_unique<Adam>());
+  Harness harness("adam", std::make_unique<Adam>());
   harness.training(true);
-  Packet packet;
-  packet.set(field::loss, torch::zeros({}));
-  EXPECT_REFUSED(harness.push(packet), Fault::configuration,
+  EXPECT_REFUSED(harness.push(with_loss(torch::zeros({}))), Fault::configuration,
                  "no stage before the optimizer has weights to train");
 }
 

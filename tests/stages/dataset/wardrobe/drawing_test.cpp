@@ -6,7 +6,7 @@
 #include <opencv2/imgproc.hpp>
 #include <set>
 
-#include "stages/dataset/wardrobe/pose.hpp"
+#include "stages/dataset/wardrobe/camera.hpp"
 
 namespace seam::stages::drawing_test {
 
@@ -21,13 +21,6 @@ TEST(WardrobePose, SleevesAreSpreadOnlyWhenLaidOut) {
     EXPECT_LT(wardrobe::strike(of_worn, wardrobe::View::front).arm_left, 0.4);
     EXPECT_GT(wardrobe::strike(of_flat, wardrobe::View::flat).arm_left, 0.4);
   }
-}
-
-TEST(WardrobeDesign, CoversEveryCategoryInTurn) {
-  const int categories = static_cast<int>(garment_categories().size());
-  std::set<int> seen;
-  for (int item = 0; item < categories; ++item) seen.insert(design_garment(1, item, 1).category);
-  EXPECT_EQ(static_cast<int>(seen.size()), categories);
 }
 
 TEST(WardrobeDesign, ColourwaysChangeColoursAndNothingElse) {
@@ -50,18 +43,16 @@ TEST(WardrobeDesign, PatternsShowInEveryColourway) {
   }
 }
 
-TEST(WardrobeDesign, GarmentsHaveAHeight) {
+TEST(WardrobeDesign, GarmentsHaveAHeightAndEveryCategoryInTurn) {
   for (int item = 0; item < 500; ++item) {
     const GarmentDesign design = design_garment(11, item, 1);
     EXPECT_GT(design.bottom() - design.top(), 0.4) << item;
     EXPECT_GT(design.pattern_period, 0.05) << item;
   }
-}
-
-TEST(GarmentArtist, DrawsTheSamePictureAgain) {
-  GarmentArtist artist(7, 4, 2, 48);
-  GarmentArtist again(7, 4, 2, 48);
-  EXPECT_EQ(difference(artist.draw(1, 2), again.draw(1, 2)), 0);
+  const int categories = static_cast<int>(garment_categories().size());
+  std::set<int> seen;
+  for (int item = 0; item < categories; ++item) seen.insert(design_garment(1, item, 1).category);
+  EXPECT_EQ(static_cast<int>(seen.size()), categories);
 }
 
 TEST(GarmentArtist, ViewsAndColoursDiffer) {
