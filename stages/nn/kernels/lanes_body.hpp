@@ -20,8 +20,8 @@ namespace seam::nn::kernels {
 
 using stages::InstructionSet;
 
-/// Bytes of a vector register. Vectors are never longer: GCC keeps longer ones in memory and moves them one element at a
-/// time, which made AVX2 fifty times slower.
+/// Bytes of a vector register. Vectors are never longer: GCC keeps longer ones in memory and moves
+/// them one element at a time, which made AVX2 fifty times slower.
 constexpr int register_bytes(InstructionSet set) {
   return set == InstructionSet::avx512 ? 64 : set == InstructionSet::avx2 ? 32 : 16;
 }
@@ -50,7 +50,8 @@ struct Lanes {
   using Unaligned = typename LaneTypes<T, set>::Unaligned;
   static constexpr std::int64_t count = register_bytes(set) / sizeof(T);
   static constexpr std::int64_t panel = 2 * count;  ///< columns of a two-vector product
-  /// Rows of a product: as many as leave registers for b. AVX-512 has 32 registers, AVX2 and SSE have 16.
+  /// Rows of a product: as many as leave registers for b. AVX-512 has 32 registers, AVX2 and SSE
+  /// have 16.
   static constexpr int rows_of_two = set == InstructionSet::avx512 ? 8 : 6;
   static constexpr int rows_of_one = set == InstructionSet::avx512 ? 24 : 12;
 
