@@ -22,7 +22,6 @@
 #include "stages/batch/batch.hpp"
 #include "stages/image/augment.hpp"
 #include "stages/image/decode_image.hpp"
-#include "stages/image/read_file.hpp"
 #include "stages/image/resize_image.hpp"
 #include "tests/bench/measuring.hpp"
 

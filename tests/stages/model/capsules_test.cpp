@@ -117,7 +117,7 @@ Tensor as_described(const CapsulesImpl& net, const CapsulesOptions& options, con
   }
   // Position by position, four consecutive channels each.
   const Tensor u = convolved.permute({0, 2, 3, 1}).reshape({map.size(0), -1, 4});
-  const Tensor v = test::route_by_predictions(
+  Tensor v = test::route_by_predictions(
       squash_reference(u, options.routing.squash, options.routing.epsilon), parameters["w"],
       options.classes, options.routing);
   if (!options.normalise_classes) return v;
