@@ -21,7 +21,7 @@ namespace seam::nn::kernels {
 using stages::InstructionSet;
 
 /// Bytes of a vector register. Vectors are never longer: GCC keeps longer ones in memory and moves
-/// them one element at a time, which made AVX2 fifty times slower.
+/// them one element at a time, which made AVX2 thirty times slower.
 constexpr int register_bytes(InstructionSet set) {
   return set == InstructionSet::avx512 ? 64 : set == InstructionSet::avx2 ? 32 : 16;
 }
