@@ -1,4 +1,5 @@
-/// The command line: `seam VERB ...`.
+#include "pipeline/cli/arguments.hpp"
+
 #include <poll.h>
 #include <unistd.h>
 
@@ -443,7 +444,8 @@ bool reader_is_gone() {
   return ::poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0;
 }
 
-/// Parses the command line, runs the command and reports errors; returns the exit code.
+}  // namespace
+
 int run_command_line(int count, const char* const* arguments) {
   ExitCode code = ExitCode::internal;
   try {
@@ -464,9 +466,4 @@ int run_command_line(int count, const char* const* arguments) {
   return static_cast<int>(code);
 }
 
-}  // namespace
 }  // namespace seam::host
-
-int main(int count, char** arguments) {
-  return seam::host::run_command_line(count, arguments);
-}

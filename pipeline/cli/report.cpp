@@ -9,6 +9,7 @@
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/report/page.hpp"
+#include "pipeline/report/runs_page.hpp"
 #include "pipeline/text/count.hpp"
 #include "seam/error.hpp"
 

@@ -1,4 +1,4 @@
-#include "pipeline/config/fields.hpp"
+#include "pipeline/config/category_outputs.hpp"
 
 #include <algorithm>
 #include <map>

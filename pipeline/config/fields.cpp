@@ -13,7 +13,7 @@
 #include <tuple>
 #include <utility>
 
-#include "pipeline/config/paths.hpp"
+#include "pipeline/config/flows.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "pipeline/text/parse.hpp"
 

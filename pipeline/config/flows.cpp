@@ -1,4 +1,4 @@
-#include "pipeline/config/paths.hpp"
+#include "pipeline/config/flows.hpp"
 
 #include <fmt/format.h>
 

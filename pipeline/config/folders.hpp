@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/config/kept_metric.hpp"
 #include "pipeline/config/settings.hpp"
 #include "pipeline/config/stages.hpp"
 

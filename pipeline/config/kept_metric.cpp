@@ -1,9 +1,10 @@
+#include "pipeline/config/kept_metric.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 
-#include "pipeline/config/settings.hpp"
 #include "pipeline/config/stages.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "seam/name_pattern.hpp"

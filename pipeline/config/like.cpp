@@ -1,10 +1,11 @@
+#include "pipeline/config/like.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "pipeline/config/merge.hpp"
 #include "pipeline/text/nearest.hpp"
 
 namespace seam::host {

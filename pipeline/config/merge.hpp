@@ -5,13 +5,7 @@
 ///     --set ─────┘
 ///
 /// Tables are merged key by key; other values are replaced. A stage whose type changes through a
-/// different `use` loses the parameters of its former type. Then stages with `like` take the keys
-/// that they do not set themselves:
-///
-///     [stage.train_items]             [stage.query_items]
-///     use = "dataset.inshop"          like = "train_items"     ──► use = "dataset.inshop"
-///     root = "data/inshop"                                         root = "data/inshop"
-///     split = "train"                 split = "query"              split = "query"
+/// different `use` loses the parameters of its former type.
 #pragma once
 
 #include <filesystem>
@@ -37,11 +31,6 @@ std::optional<Table> read_with_bases(const std::filesystem::path& file,
 std::vector<std::string> apply_overrides(Table& tree, const std::vector<std::string>& overrides,
                                          const Environment& environment, Sources& sources,
                                          Findings& findings);
-
-/// Copies missing keys into every [stage.NAME] with `like`, each with its original place. Call it
-/// on the complete tree, after --set and variables. If this fails for a stage, the stage and those
-/// that are like it are marked as broken.
-void resolve_likes(Table& tree, Findings& findings);
 
 /// Replaces variables in all texts of the tree.
 void expand_tree(Table& tree, const Environment& environment, const Sources& sources,

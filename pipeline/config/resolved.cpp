@@ -1,6 +1,8 @@
+#include "pipeline/config/resolved.hpp"
+
 #include <fmt/format.h>
 
-#include "pipeline/config/fields.hpp"
+#include "pipeline/config/category_outputs.hpp"
 #include "pipeline/config/host_tables.hpp"
 
 namespace seam::host {

@@ -1,7 +1,6 @@
 /// The tables of a pipeline file that define how it runs: [pipeline], [limits], [schedule].
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -12,8 +11,6 @@
 #include "pipeline/config/pipeline_spec.hpp"
 
 namespace seam::host {
-
-struct StageDraft;
 
 /// Rejects top-level keys that are not Seam tables. A misspelt table gets its right name, so that
 /// what is in it can be checked as well.
@@ -49,17 +46,5 @@ void check_tensorboard(const Table& tree, const KnownNames& known, Findings& fin
 /// never run: a file that extends others may schedule only its own flows.
 ScheduleSpec read_schedule(const Table& tree, const std::string& own, const KnownNames& known,
                            Findings& findings);
-
-/// A recorded run may have been started by a version without some of the checks below, and keeps
-/// its rules. It begins with the state of a checkpoint.
-enum class PipelineOf : std::uint8_t { user, recorded_run };
-
-/// The metrics by which a schedule ranks epochs: sets `schedule.keep.better` and, unless the file
-/// does, the goal of `schedule.stop_early`. Reports a stage that is not in exactly one flow of
-/// 'each_epoch', a goal that contradicts the stage's declaration and, for 'keep', a metric that its
-/// stage does not declare as a headline, so that the better direction is unknown.
-void settle_kept_metric(const Table& tree, const std::vector<StageDraft>& stages,
-                        const std::vector<FlowSpec>& flows, PipelineOf of, ScheduleSpec& schedule,
-                        Findings& findings);
 
 }  // namespace seam::host

@@ -10,6 +10,7 @@
 
 #include "pipeline/config/flow_text.hpp"
 #include "pipeline/config/host_tables.hpp"
+#include "pipeline/config/parameter_value.hpp"
 #include "pipeline/config/values.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "pipeline/text/parse.hpp"

@@ -3,17 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <functional>
 #include <iterator>
 #include <limits>
-#include <numeric>
-#include <tuple>
 #include <utility>
 
 #include "pipeline/config/variants.hpp"
+#include "pipeline/experiments/comparison_data.hpp"
+#include "pipeline/experiments/metric_choice.hpp"
 #include "pipeline/experiments/outcomes.hpp"
+#include "pipeline/experiments/paired.hpp"
 #include "pipeline/experiments/sweep_plan.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "seam/error.hpp"
@@ -25,72 +25,6 @@ namespace {
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(message, Fault::configuration);
 }
-
-/// Determines the metric, the flow and the better direction: as the user chose, or as the runs
-/// recorded them.
-class MetricChoice {
- public:
-  MetricChoice(const ComparisonChoice& choice, Comparison& comparison)
-      : choice_(choice), comparison_(comparison) {
-    std::tie(comparison.flow, comparison.metric) = flow_and_metric(choice.metric);
-    comparison.which = choice.which;
-  }
-
-  /// Throws seam::Error (configuration) if two runs contradict each other.
-  void add(const RunFolder& run, const std::vector<Score>& headlines) {
-    any_run_ = run.path;
-    if (headlines.empty()) return;
-    if (choice_.metric.empty()) {
-      const std::string& first = headlines.front().metric;
-      if (!comparison_.metric.empty() && comparison_.metric != first) {
-        refuse(fmt::format(
-            "the first metric of {} is '{}', that of {} is '{}'; choose one with --metric",
-            first_name_, comparison_.metric, run.name, first));
-      }
-      comparison_.metric = first;
-      first_name_ = first_name_.empty() ? run.name : first_name_;
-    }
-    const auto own = std::ranges::find(headlines, comparison_.metric, &Score::metric);
-    if (own == headlines.end()) return;
-    if (comparison_.flow.empty()) comparison_.flow = own->flow;
-    if (direction_ && *direction_ != own->better && !choice_.better) {
-      refuse(fmt::format(
-          "the runs disagree on whether a higher or a lower '{}' is better; set --better",
-          comparison_.metric));
-    }
-    direction_ = own->better;
-  }
-
-  /// Throws seam::Error (configuration) if the metric or its better direction is ambiguous.
-  void settle() const {
-    if (comparison_.metric.empty()) {
-      refuse(
-          "no run has a score.json, so there is no default metric; choose one with --metric "
-          "STAGE.METRIC" +
-          known_metrics());
-    }
-    if (!direction_ && !choice_.better) {
-      refuse(
-          fmt::format("no run records whether a higher or a lower '{}' is better; set --better "
-                      "higher or --better lower",
-                      comparison_.metric));
-    }
-    comparison_.better = choice_.better ? *choice_.better : *direction_;
-  }
-
- private:
-  [[nodiscard]] std::string known_metrics() const {
-    if (any_run_.empty()) return {};
-    const std::vector<std::string> names = metric_names(any_run_);
-    return names.empty() ? std::string() : "; there are " + enumerated(names);
-  }
-
-  const ComparisonChoice& choice_;
-  Comparison& comparison_;
-  std::optional<Better> direction_;
-  std::string first_name_;
-  std::filesystem::path any_run_;
-};
 
 /// Equal if no key has two different values.
 bool agree(const Parameters& a, const Parameters& b) {
@@ -534,29 +468,6 @@ Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoic
     for (Ranking& ranking : comparison.rankings) pair_observations(ranking, comparison.metric);
   }
   return comparison;
-}
-
-double mean_of(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-std::optional<double> deviation_of(std::span<const double> values) {
-  if (values.size() < 2) return std::nullopt;
-  const double mean = mean_of(values);
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return std::sqrt(squares / static_cast<double>(values.size() - 1));
-}
-
-std::optional<Bounds> interval_of_mean(std::span<const double> values, double level) {
-  const std::optional<double> deviation = deviation_of(values);
-  if (!deviation) return std::nullopt;
-  const auto count = static_cast<double>(values.size());
-  const boost::math::students_t distribution(count - 1);
-  const double t = boost::math::quantile(boost::math::complement(distribution, (1 - level) / 2));
-  const double half = t * *deviation / std::sqrt(count);
-  const double mean = mean_of(values);
-  return Bounds{mean - half, mean + half};
 }
 
 }  // namespace seam::host

@@ -14,12 +14,12 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "pipeline/experiments/metric_values.hpp"
 #include "pipeline/experiments/run_folder.hpp"
+#include "pipeline/experiments/statistics.hpp"
 
 namespace seam::host {
 
@@ -52,11 +52,6 @@ struct GroupMember {
 enum class Pairing : std::uint8_t {
   runs,          ///< of the same seed and fold
   observations,  ///< by name, such as the queries that the groups' runs evaluated
-};
-
-struct Bounds {
-  double low = 0;
-  double high = 0;
 };
 
 /// Against the best group, over the seeds and folds that both have.
@@ -128,44 +123,5 @@ std::vector<Ranking> rank(const std::vector<ScoredRun>& runs, Better better,
 /// Reads the scores of the complete runs and ranks them. Throws seam::Error (configuration) if the
 /// metric or its better direction is ambiguous, and the exceptions of pair_observations().
 Comparison compare_runs(const std::vector<RunFolder>& runs, const ComparisonChoice& choice);
-
-/// Differences observation by observation, which is more precise than comparing means, because
-/// models tend to find and miss the same hard queries.
-///
-///     best:   q1 1  q2 0  q3 1 ─┐
-///     group:  q1 1  q2 0  q3 0 ─┴─► 0 0 -1 ──► mean; interval by bootstrap over clusters
-///
-/// Replaces each group's difference by that of its observations, each averaged over the group's
-/// runs; observations of different folds are combined. `metric` is STAGE.METRIC. Throws the
-/// exceptions of read_outcomes(), and seam::Error (data) if two runs did not measure the same
-/// observations: one has an observation that the other lacks, leaves out of its mean or has in a
-/// different cluster.
-void pair_observations(Ranking& ranking, const std::string& metric);
-
-/// Requires at least one value.
-double mean_of(std::span<const double> values);
-
-/// The sample's standard deviation (n - 1); none for fewer than two values.
-std::optional<double> deviation_of(std::span<const double> values);
-
-/// The confidence interval of the mean at this level by Student's t; none for fewer than two
-/// values.
-std::optional<Bounds> interval_of_mean(std::span<const double> values, double level);
-
-/// Returns the value of a parameter, or null if it is not set.
-[[nodiscard]] const std::string* find(const Parameters& parameters, const std::string& key);
-
-/// For grouping: runs on different folds belong together, but not with runs on all folds.
-inline constexpr const char* one_fold = "one of the folds";
-
-/// Omits the contents of files that one of the runs names, but has no hash for because of its
-/// version. Trainings and evaluations are ranked separately: one kind does not omit those of the
-/// other.
-void omit_unknown_contents(std::vector<RunFolder>& runs);
-
-/// Adds to the run's data and counts those of the evaluation flow and of the flows that fill stages
-/// to which it refers, such as a gallery. `measuring`: the stage that recorded the metric.
-void note_data(const RunFolder& run, const std::string& flow, const std::string& measuring,
-               ScoredRun& scored);
 
 }  // namespace seam::host

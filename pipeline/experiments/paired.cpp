@@ -1,4 +1,4 @@
-#include "pipeline/experiments/comparison.hpp"
+#include "pipeline/experiments/paired.hpp"
 
 #include <fmt/format.h>
 

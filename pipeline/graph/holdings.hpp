@@ -23,7 +23,7 @@ class Holdings {
   /// `limit`: bytes. `budget` outlives this object.
   Holdings(Budget& budget, std::int64_t limit);
   ~Holdings();
-  Holdings& operator=(Holdings&&) = delete;  // nor copies
+  Holdings& operator=(Holdings&&) = delete;  // not copyable
 
   /// Call it before the collector gets the packet. Data that branches share is not counted here.
   void take(const Envelope& envelope);

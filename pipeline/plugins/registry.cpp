@@ -58,7 +58,7 @@ class WhileLoading {
     loading = plugin.c_str();
   }
   ~WhileLoading() { std::set_terminate(before_); }
-  WhileLoading& operator=(WhileLoading&&) = delete;  // nor copies
+  WhileLoading& operator=(WhileLoading&&) = delete;  // not copyable
 
  private:
   [[noreturn]] static void ended() {

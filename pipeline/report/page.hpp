@@ -8,7 +8,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,26 +40,5 @@ std::string page_html(std::string_view title, const Json& data);
 /// no `output`, a run is given twice, or `output` is a file that is not such a page.
 std::filesystem::path write_page(const std::vector<std::string>& runs,
                                  const std::filesystem::path& output);
-
-struct RunsCell {
-  std::string text;
-  std::optional<double> number = {};  ///< the sort key; none: the text
-  std::string note = {};              ///< a second, smaller line; may be empty
-  std::string link = {};              ///< relative to the page; may be empty
-};
-
-/// The content of one HTML file with a table of many runs. Unlike the page of a run, it needs no
-/// script to draw the rows, so that browsers open a thousand rows quickly.
-struct RunsTable {
-  std::string title;
-  std::vector<std::string> columns;
-  std::vector<std::vector<RunsCell>> rows;  ///< one cell per column
-};
-
-[[nodiscard]] std::string runs_page_html(const RunsTable& table);
-
-/// Writes the page. Throws seam::Error (configuration) if `output` is a file that `seam report` did
-/// not write.
-void write_runs_page(const RunsTable& table, const std::filesystem::path& output);
 
 }  // namespace seam::host

@@ -1,3 +1,5 @@
+#include "pipeline/report/runs_page.hpp"
+
 #include <fmt/format.h>
 
 #include "pipeline/report/page.hpp"

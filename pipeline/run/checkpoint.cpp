@@ -17,14 +17,6 @@
 #include "seam/error.hpp"
 #include "seam/safetensors.hpp"
 
-namespace seam {
-
-NLOHMANN_JSON_SERIALIZE_ENUM(Fault, {{Fault::internal, "internal"},  // for unknown words as well
-                                     {Fault::configuration, "configuration"},
-                                     {Fault::data, "data"},
-                                     {Fault::cancelled, "cancelled"}})
-}  // namespace seam
-
 namespace seam::host {
 namespace fs = std::filesystem;
 namespace format = checkpoint_format;
@@ -44,6 +36,27 @@ std::vector<double> numbers_of(const Archive::Entry& entry) {
   return values;
 }
 
+std::string_view fault_text(Fault fault) {
+  switch (fault) {
+    case Fault::configuration:
+      return "configuration";
+    case Fault::data:
+      return "data";
+    case Fault::cancelled:
+      return "cancelled";
+    case Fault::internal:
+      break;
+  }
+  return "internal";
+}
+
+Fault fault_of(const std::string& text) {
+  for (const Fault fault : {Fault::configuration, Fault::data, Fault::cancelled}) {
+    if (text == fault_text(fault)) return fault;
+  }
+  return Fault::internal;
+}
+
 Archive archive_of(const FlowUnderWay& flow) {
   Archive archive;
   archive.put("flow", flow.flow);
@@ -52,8 +65,8 @@ Archive archive_of(const FlowUnderWay& flow) {
   archive.put("skipped", static_cast<std::int64_t>(flow.point.skipped));
   Json failures = Json::array();
   for (const Failure& failure : flow.point.failures) {
-    failures.push_back(
-        {escaped(failure.stage), escaped(failure.origin), escaped(failure.message), failure.fault});
+    failures.push_back({escaped(failure.stage), escaped(failure.origin), escaped(failure.message),
+                        fault_text(failure.fault)});
   }
   archive.put("failures", json_line(failures));
   for (const auto& [stage, stream] : flow.recorded) {
@@ -79,9 +92,9 @@ FlowUnderWay flow_from(const Archive& archive) {
     const bool texts = failure.is_array() && failure.size() == 4 &&
                        std::ranges::all_of(failure, [](const Json& j) { return j.is_string(); });
     if (!texts) throw Error("its '" + flow_stage + "/failures' has " + json_line(failure));
-    flow.point.failures.push_back(
-        {unescaped(failure[0].get<std::string>()), unescaped(failure[1].get<std::string>()),
-         unescaped(failure[2].get<std::string>()), failure[3].get<Fault>()});
+    flow.point.failures.push_back({unescaped(failure[0].get<std::string>()),
+                                   unescaped(failure[1].get<std::string>()),
+                                   unescaped(failure[2].get<std::string>()), fault_of(failure[3])});
   }
   for (const auto& [key, entry] : archive.entries()) {
     if (!key.starts_with(recorded_keys)) continue;

@@ -2,6 +2,8 @@
 ///
 ///     Checkpoint ──► metadata_of() ──► { "seam.run.epochs_done": "3", ... }
 ///                                          └──► take_metadata() ──► Checkpoint
+///
+/// Non-ASCII strings of the run are percent-encoded.
 #pragma once
 
 #include <array>

@@ -163,8 +163,8 @@ std::vector<std::string> check_imported_classes(const CheckedPipeline& pipeline)
     if (file.empty() || !tells_classes_apart(runner->second->description())) continue;
     const WeightsFile weights = weights_file(file);
     const auto text = weights.metadata.find(checkpoint_format::classes_key);
-    if (text == weights.metadata.end())
-      continue;  // written by another program, or by an earlier version
+    // Another program, or an earlier version, wrote no names.
+    if (text == weights.metadata.end()) continue;
     ClassNames classes;
     try {
       classes = class_names_from(text->second);

@@ -25,7 +25,7 @@ class CrashReport {
  public:
   explicit CrashReport(const RunDirectory& directory);
   ~CrashReport();
-  CrashReport& operator=(CrashReport&&) = delete;  // nor copies
+  CrashReport& operator=(CrashReport&&) = delete;  // not copyable
 };
 
 /// The outcome in summary.json of a run that ended in a crash.

@@ -170,7 +170,7 @@ class Guest final {
         input_name, std::make_unique<StageRunner>(input_name, "seam.headspace", std::move(stage)));
   }
   ~Guest() { stages_.erase(input_name); }
-  Guest& operator=(Guest&&) = delete;  // nor copies
+  Guest& operator=(Guest&&) = delete;  // not copyable
 
  private:
   Stages& stages_;

@@ -29,7 +29,7 @@ class WarningsOnly final : public Services {
 class OpenStages {
  public:
   OpenStages(CheckedPipeline& pipeline, const RunState& run) : pipeline_(pipeline), run_(run) {}
-  OpenStages& operator=(OpenStages&&) = delete;  // nor copies
+  OpenStages& operator=(OpenStages&&) = delete;  // not copyable
   ~OpenStages() {
     for (auto runner = opened_.rbegin(); runner != opened_.rend(); ++runner) {
       try {

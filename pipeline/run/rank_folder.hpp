@@ -11,7 +11,7 @@ class RankFolder {
   /// Creates a folder in the system's temporary folder. Throws seam::Error (data).
   RankFolder();
   ~RankFolder();
-  RankFolder& operator=(RankFolder&&) = delete;  // nor copies
+  RankFolder& operator=(RankFolder&&) = delete;  // not copyable
 
   /// For a new run: a folder that does not exist.
   [[nodiscard]] std::filesystem::path empty() const { return folder_ / "run"; }

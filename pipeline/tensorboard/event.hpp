@@ -12,7 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "seam/archive.hpp"
+#include "pipeline/tensorboard/histogram.hpp"
+#include "pipeline/tensorboard/picture_header.hpp"
 
 namespace seam::host::tensorboard {
 
@@ -29,40 +30,6 @@ struct Scalar {
 
   friend bool operator==(const Scalar&, const Scalar&) = default;
 };
-
-/// The distribution of a tensor's values, as TensorBoard draws it: buckets of equal width.
-/// Covers the finite values; if there are none, `count` is 0 and there are no buckets.
-struct Histogram {
-  double least = 0;
-  double greatest = 0;
-  double count = 0;
-  double sum = 0;
-  double sum_of_squares = 0;
-  std::vector<double> limits;    ///< the buckets' upper ends, rising
-  std::vector<double> buckets;   ///< number of values in each
-  std::uint64_t not_finite = 0;  ///< values that are in no bucket
-};
-
-/// Whether tensors of this type ("f32", "i64", ...) can be drawn: f64, f32, f16 and bf16.
-[[nodiscard]] bool has_histogram(std::string_view type);
-
-/// Computes the histogram of an entry of such a type, in this machine's byte order.
-[[nodiscard]] Histogram histogram_of(const Archive::Entry& entry);
-
-/// A half-precision number ("f16", IEEE binary16) as a float.
-[[nodiscard]] float from_half(std::uint16_t bits);
-
-/// The size of an image, from the header of a JPEG or PNG file.
-struct PictureHeader {
-  int width = 0;
-  int height = 0;
-  int channels = 0;  ///< 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA
-
-  friend bool operator==(const PictureHeader&, const PictureHeader&) = default;
-};
-
-/// Returns nullopt if the bytes are neither format or end too early.
-[[nodiscard]] std::optional<PictureHeader> picture_header(std::span<const std::byte> file);
 
 /// The first event of a file.
 [[nodiscard]] std::string version_event(double wall_time);

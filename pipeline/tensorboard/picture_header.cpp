@@ -1,4 +1,4 @@
-#include "pipeline/tensorboard/event.hpp"
+#include "pipeline/tensorboard/picture_header.hpp"
 
 #include <algorithm>
 #include <array>

@@ -9,6 +9,8 @@
 #include <memory>
 #include <utility>
 
+#include "sdk/tensor/lane_bytes.hpp"
+#include "sdk/tensor/lane_rows.hpp"
 #include "sdk/tensor/lane_sharing.hpp"
 
 namespace seam::detail {

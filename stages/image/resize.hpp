@@ -3,9 +3,12 @@
 ///     image of any size ──► [ image.resize ] ──► image of height x width
 #pragma once
 
+#include <string>
+#include <string_view>
+
+#include <seam/declaration.hpp>
 #include <seam/stage.hpp>
 
-#include "stages/image/move_landmarks.hpp"
 #include "stages/image/resize_image.hpp"
 
 namespace seam::stages {
@@ -14,41 +17,27 @@ namespace seam::stages {
 /// always resize.
 inline void declare_interpolation(Declaration& d, Interpolation& interpolation,
                                   const std::string& when = {}) {
-  d.parameter("interpolation", interpolation,
-              when +
-                  "bilinear: between the four nearest pixels; antialiased: the same for upscaling, "
-                  "and over all pixels nearby for downscaling, as in Pillow and torchvision; "
-                  "nearest: the nearest pixel, as Keras 2.2 loads images; area: the mean over the "
-                  "covered pixels, for downscaling",
-              {{"bilinear", Interpolation::bilinear},
-               {"antialiased", Interpolation::antialiased},
-               {"nearest", Interpolation::nearest},
-               {"area", Interpolation::area}});
+  d.parameter(
+      "interpolation", interpolation,
+      when +
+          "bilinear: between the four nearest pixels; antialiased: the same for upscaling, and "
+          "over all pixels nearby for downscaling, as in Pillow and torchvision; nearest: the "
+          "nearest pixel, as Keras 2.2 loads images; area: the mean over the covered pixels, for "
+          "downscaling",
+      {{"bilinear", Interpolation::bilinear},
+       {"antialiased", Interpolation::antialiased},
+       {"nearest", Interpolation::nearest},
+       {"area", Interpolation::area}});
 }
 
+/// Scales each side separately (resize_image.hpp); an image that already has the size is passed on
+/// unchanged.
 class Resize final : public ParallelTransform {
  public:
   static constexpr std::string_view name = "image.resize";
 
-  void declare(Declaration& d) override {
-    d.doc(
-        "Resizes every image to height x width without keeping the aspect ratio. An image that "
-        "already has this size is passed on unchanged.");
-    d.parameter("height", height_, "output height").range(1, 65535).unit("px");
-    d.parameter("width", width_, "output width").range(1, 65535).unit("px");
-    declare_interpolation(d, interpolation_);
-    d.needs(field::image);
-    d.accepts(field::landmarks).doc("moved with the image");
-    d.accepts(field::visibility).doc("of landmarks: one that leaves the image becomes cut off");
-    d.provides(field::image).values({"changed"});
-  }
-
-  void process(Packet& packet, Context& /*context*/) const override {
-    const Image before = packet.get(field::image);
-    Image after = resize_image(before, height_, width_, interpolation_);
-    move_landmarks(packet, before, after, resizing_map(before, after));
-    packet.set(field::image, std::move(after));
-  }
+  void declare(Declaration& d) override;
+  void process(Packet& packet, Context& context) const override;
 
  private:
   int height_ = 256;

@@ -1,5 +1,4 @@
-/// Stage `model.scn`, the Siamese capsule network, and the base class of it and of its variant with
-/// concrete dropout. They are trained by loss.contrastive or loss.double_margin.
+/// The Siamese capsule network, and the base class of its stages.
 ///
 ///     model.scn ──────────┐
 ///     model.sdropcapnet ──┴─► SiameseStage ─► nn::SiameseCapsules
@@ -18,7 +17,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "stages/model/base/routed_stage.hpp"
 #include "stages/nn/capsule_network.hpp"
@@ -81,25 +79,6 @@ class SiameseStage : public RoutedStage<ModuleStage<nn::SiameseCapsules>> {
   std::int64_t primary_capsules_ = 32;                   // at each position
   std::int64_t dimensions_ = 20;
   bool unit_length_ = true;
-};
-
-class Scn final : public SiameseStage {
- public:
-  static constexpr std::string_view name = "model.scn";
-
-  void declare(Declaration& d) override {
-    d.doc(
-        "The Siamese capsule network SCNet (O'Neill 2018): a convolution, primary capsules, "
-        "dynamic routing to face capsules with separate weights for each primary capsule, and a "
-        "dense layer whose outputs are compared. Both images of a pair go through it as rows of "
-        "one batch.");
-    declare_network(d);
-  }
-
- private:
-  [[nodiscard]] std::optional<nn::ConcreteDropoutOptions> concrete_dropout() const override {
-    return std::nullopt;
-  }
 };
 
 }  // namespace seam::stages

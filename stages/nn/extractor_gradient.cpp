@@ -1,4 +1,4 @@
-#include "stages/nn/extractor_steps.hpp"
+#include "stages/nn/extractor_gradient.hpp"
 
 #include <ATen/Parallel.h>
 #include <torch/autograd.h>

@@ -10,7 +10,7 @@
 
 #include <seam/error.hpp>
 
-#include "stages/nn/extractor_steps.hpp"
+#include "stages/nn/extractor_gradient.hpp"
 
 namespace seam::nn {
 namespace {

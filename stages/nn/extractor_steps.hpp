@@ -1,5 +1,5 @@
-/// The state of the extractor's forward pass with kernels, layer by layer, what both directions
-/// share, and the backward pass. Included by extractor_pass.cpp and extractor_gradient.cpp.
+/// The state of the extractor's forward pass with kernels, layer by layer, and functions that both
+/// directions share. Included by extractor_pass.cpp and extractor_gradient.cpp.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "stages/nn/extractor_pass.hpp"
 #include "stages/nn/kernels/convolution.hpp"
 
 namespace seam::nn {
@@ -62,7 +61,6 @@ struct Step {
   torch::Tensor mean, deviation;  // f64 [C]: deviation is 1 / sqrt(variance + epsilon)
   LayerTransform<T> transform;    // of the output; unused for the last layer
 };
-
 /// Adds up `parts` partial sums of `count`, in order.
 inline std::vector<double> add_parts(const std::vector<double>& partial, std::int64_t parts,
                                      std::int64_t count) {
@@ -92,13 +90,5 @@ void pad_input(const kernels::ConvolutionKernels<T>& kernels,
     kernels.copy_pixels(shape, from, first, last, buffer);
   }
 }
-
-/// The gradients of one training pass's weights from that of its output [N,h,w,C]: of every layer
-/// weight, bias and, except for the last, scale and shift. `T` is float or double, as in the pass.
-template <class T>
-[[nodiscard]] std::vector<torch::Tensor> extractor_gradients(const std::vector<PassLayer>& layers,
-                                                             const torch::Tensor& images,
-                                                             const std::vector<Step<T>>& steps,
-                                                             const torch::Tensor& output_gradient);
 
 }  // namespace seam::nn

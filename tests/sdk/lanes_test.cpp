@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "sdk/tensor/lane_rows.hpp"
 #include "sdk/tensor/lane_sharing.hpp"
 #include "tests/sdk/network_trial.hpp"
 #include "tests/sdk/only_error.hpp"

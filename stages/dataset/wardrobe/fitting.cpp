@@ -1,4 +1,4 @@
-#include "stages/dataset/wardrobe/figure.hpp"
+#include "stages/dataset/wardrobe/fitting.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 /// The number of classes of a network, from the data of the flows that train it.
-#include "pipeline/config/fields.hpp"
+#include "pipeline/config/category_outputs.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+#include "pipeline/config/like.hpp"
+
 #include <gmock/gmock.h>
 
 #include "tests/pipeline/config/load_fixture.hpp"

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "pipeline/experiments/comparison_data.hpp"
 #include "pipeline/experiments/comparison_text.hpp"
 #include "tests/temporary_folder.hpp"
 

@@ -1,3 +1,5 @@
+#include "pipeline/experiments/paired.hpp"
+
 #include <gmock/gmock.h>
 
 #include <algorithm>

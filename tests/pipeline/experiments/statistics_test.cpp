@@ -1,4 +1,4 @@
-#include "pipeline/experiments/comparison.hpp"
+#include "pipeline/experiments/statistics.hpp"
 
 #include <gtest/gtest.h>
 

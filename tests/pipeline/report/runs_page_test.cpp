@@ -1,4 +1,4 @@
-#include "pipeline/report/page.hpp"
+#include "pipeline/report/runs_page.hpp"
 
 #include <gmock/gmock.h>
 

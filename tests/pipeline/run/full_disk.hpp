@@ -19,7 +19,7 @@ class FullDisk {
     ::setrlimit(RLIMIT_FSIZE, &before_);
     std::signal(SIGXFSZ, handler_);
   }
-  FullDisk& operator=(FullDisk&&) = delete;  // nor copies
+  FullDisk& operator=(FullDisk&&) = delete;  // not copyable
 
  private:
   rlimit before_{};

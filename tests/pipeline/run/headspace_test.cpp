@@ -29,7 +29,7 @@ class BlockedSignals {
     StopSignals::block();
   }
   ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockedSignals& operator=(BlockedSignals&&) = delete;  // nor copies
+  BlockedSignals& operator=(BlockedSignals&&) = delete;  // not copyable
 
  private:
   sigset_t before_{};

@@ -1,4 +1,4 @@
-#include "pipeline/tensorboard/event.hpp"
+#include "pipeline/tensorboard/histogram.hpp"
 
 #include <gmock/gmock.h>
 

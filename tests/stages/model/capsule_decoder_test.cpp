@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "stages/model/capsule_networks.hpp"
+#include "stages/model/rccapsnet.hpp"
+#include "stages/model/rccapsnet_cls.hpp"
+#include "stages/model/sccapsnet_cls.hpp"
 #include "stages/reconstruction.hpp"
 #include "tests/stages/model/network_testing.hpp"
 #include "tests/stages/nn/network_properties.hpp"

@@ -16,8 +16,8 @@
 #include "stages/model/inception.hpp"
 #include "stages/model/lenet.hpp"
 #include "stages/model/resnet.hpp"
+#include "stages/model/scn.hpp"
 #include "stages/model/se_resnet50.hpp"
-#include "stages/model/siamese.hpp"
 #include "tests/stages/model/network_testing.hpp"
 
 namespace seam::stages::embedding_networks_test {

@@ -15,9 +15,9 @@
 #include <memory>
 #include <string>
 
-#include "stages/model/capsule_networks.hpp"
 #include "stages/model/inception.hpp"
 #include "stages/model/resnet.hpp"
+#include "stages/model/sccapsnet.hpp"
 #include "stages/model/se_resnet50.hpp"
 #include "stages/model/torchscript.hpp"
 

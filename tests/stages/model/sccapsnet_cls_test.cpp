@@ -1,4 +1,4 @@
-#include "stages/model/capsule_networks.hpp"
+#include "stages/model/sccapsnet_cls.hpp"
 
 #include <gtest/gtest.h>
 #include <torch/types.h>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "stages/model/rccapsnet_cls.hpp"
 #include "tests/stages/model/network_testing.hpp"
 
 namespace seam::stages::sccapsnet_cls_test {

@@ -1,4 +1,4 @@
-#include "stages/model/capsule_networks.hpp"
+#include "stages/model/sccapsnet.hpp"
 
 #include <gmock/gmock.h>
 #include <torch/types.h>
@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "stages/model/rccapsnet.hpp"
 #include "tests/stages/named_categories.hpp"
 
 namespace seam::stages::sccapsnet_test {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "stages/model/siamese.hpp"
+#include "stages/model/scn.hpp"
 #include "tests/stages/model/network_testing.hpp"
 
 namespace seam::stages::sdropcapnet_test {

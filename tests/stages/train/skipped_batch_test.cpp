@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "stages/loss/triplet.hpp"
-#include "stages/model/capsule_networks.hpp"
+#include "stages/model/sccapsnet.hpp"
 #include "stages/train/adam.hpp"
 
 namespace seam::stages::skipped_batch_test {
