@@ -20,6 +20,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LARGEST_GROUP = 16
 MOST_LINES = 3000
+NOT_TYPES = r"\b(?:return|else|case|throw|new|delete|goto|co_return) "
 
 
 def local_names(text):
@@ -48,10 +49,16 @@ def local_names(text):
     return names
 
 
+def aliases_in(text):
+    """{name: definition}: an alias may be defined again if it means the same."""
+    return dict(re.findall(r"(?m)^(?:namespace|using) (\w+) = (.*);", text))
+
+
 def used_names(text):
-    """All words of a source except members and the contents of comments and literals."""
-    text = re.sub(r'//.*|"(?:\\.|[^"\\\n])*"', "", text)
-    return set(re.findall(r"(?<![\w.:>])[A-Za-z_]\w*", text))
+    """All words of a source except members, its own variables and the contents of comments and literals."""
+    text = re.sub(r'//.*|#include.*|"(?:\\.|[^"\\\n])*"', "", text)
+    variables = set(re.findall(r"(?:[\w>]|[&*]) [&*]?(\w+)(?: = |[,;){]| : )", re.sub(NOT_TYPES, "(", text)))
+    return set(re.findall(r"(?<![\w.:>])[A-Za-z_]\w*", text)) - variables
 
 
 def declared_names(text):
@@ -94,10 +101,12 @@ class Source:
     def __init__(self, path, text, headers):
         self.path, self.lines = path, text.count("\n")
         self.local = local_names(text)
+        self.aliases = aliases_in(text)
         self.known = used_names(text) | headers.names(path, text)
 
     def clashes_with(self, other):
-        return bool(self.local & (other.local | other.known) or other.local & self.known)
+        shared = self.local & (other.local | other.known) | other.local & self.known
+        return any(self.aliases.get(name, name) != other.aliases.get(name, "") for name in shared)
 
 
 def groups_of(sources):

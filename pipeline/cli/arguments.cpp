@@ -24,15 +24,15 @@ constexpr int most_exit_code = 125;  // shells use those above
 
 /// Adds an option or an argument with a value. `kind`: its name in the help.
 template <class T>
-CLI::Option* value(CLI::App& verb, const std::string& name, T& member, const std::string& kind,
-                   const std::string& doc) {
+CLI::Option* add_value(CLI::App& verb, const std::string& name, T& member, const std::string& kind,
+                       const std::string& doc) {
   return verb.add_option(name, member, doc)->type_name(kind);
 }
 
 /// Adds an option that takes a number from 1 to `most`.
 template <class T>
 void count(CLI::App& verb, const std::string& name, T& member, int most, const std::string& doc) {
-  value(verb, name, member, "N", doc)->check(CLI::Range(1, most).description(""));
+  add_value(verb, name, member, "N", doc)->check(CLI::Range(1, most).description(""));
 }
 
 /// Adds an option that may be repeated. It takes one value each time, so that a file name after it
@@ -65,8 +65,8 @@ CLI::Option* add_variant(CLI::App& verb, std::vector<std::string>& variants,
 
 /// Adds the options for the device and the precision of a run.
 void add_numerics(CommandParser& parser, CLI::App& verb, RunArguments& run) {
-  value(verb, "--device", run.device, "DEVICE",
-        "device to compute on: cpu, cuda, cuda:1 or auto; default: `device` of the file")
+  add_value(verb, "--device", run.device, "DEVICE",
+            "device to compute on: cpu, cuda, cuda:1 or auto; default: `device` of the file")
       ->check(CLI::Validator(
           [](const std::string& text) {
             return is_device(text) ? std::string()
@@ -93,8 +93,8 @@ void add_running(CommandParser& parser, CLI::App& verb, RunArguments& run) {
         "thread limit; default: `threads` of the file, then the available cores");
   add_numerics(parser, verb, run);
   add_plugin_path(verb, run.plugin_paths);
-  value(verb, "--run-dir", run.run_directory, "DIR",
-        "folder of the run; default: runs/NAME-DATE-TIME-N");
+  add_value(verb, "--run-dir", run.run_directory, "DIR",
+            "folder of the run; default: runs/NAME-DATE-TIME-N");
   parser.add_choice(verb, "--color", run.colour, {"auto", "always", "never"},
                     "colours; auto: on a terminal, unless NO_COLOR is set");
   verb.add_flag("--timing", run.timing, "at the end, print the times of all stages");
@@ -110,9 +110,9 @@ void add_eval(CommandParser& parser) {
   const auto [verb, eval] = parser.add<RunArguments>(
       "eval", "Evaluate the trained network of a run again, with its own pipeline",
       "runs/demo-20260301-093000-1 --set stage.gallery.metric=squared_euclidean", run_verb);
-  value(verb, "run", eval.evaluate, "DIR",
-        "the folder of a complete run, which is not changed; its best checkpoint is "
-        "evaluated if it kept one, otherwise its last")
+  add_value(verb, "run", eval.evaluate, "DIR",
+            "the folder of a complete run, which is not changed; its best checkpoint is "
+            "evaluated if it kept one, otherwise its last")
       ->required();
   add_running(parser, verb, eval);
 }
@@ -123,13 +123,14 @@ void add_run(CommandParser& parser) {
                                "pipelines/demo.toml --threads 4\n         seam run --resume "
                                "runs/demo-20260301-093000-1",
                                run_verb);
-  CLI::Option* file = value(verb, "file", run.file, "FILE", "the pipeline file");
+  CLI::Option* file = add_value(verb, "file", run.file, "FILE", "the pipeline file");
   CLI::Option* resume =
-      value(verb, "--resume", run.resume, "DIR", "resume the run in this folder")->excludes(file);
+      add_value(verb, "--resume", run.resume, "DIR", "resume the run in this folder")
+          ->excludes(file);
   CLI::Option* from =
-      value(verb, "--from", run.from, "DIR",
-            "start a new run from the run in this folder: from its newest checkpoint "
-            "between two epochs, with its pipeline and the changes of --set")
+      add_value(verb, "--from", run.from, "DIR",
+                "start a new run from the run in this folder: from its newest checkpoint "
+                "between two epochs, with its pipeline and the changes of --set")
           ->excludes(file)
           ->excludes(resume);
   CLI::Option* variant = add_variant(verb, run.variants);
@@ -140,9 +141,10 @@ void add_run(CommandParser& parser) {
                 "job and continues it")
       ->needs(verb.get_option("--run-dir"))
       ->needs(file);
-  value(verb, "--shard", run.shard, "I/N",
-        "process only the I-th of N parts of the images, from 0/N to N-1/N, in the folder "
-        "part-0000I-of-0000N of --run-dir; auto: as a Slurm array or a Kubernetes Job specifies")
+  add_value(
+      verb, "--shard", run.shard, "I/N",
+      "process only the I-th of N parts of the images, from 0/N to N-1/N, in the folder "
+      "part-0000I-of-0000N of --run-dir; auto: as a Slurm array or a Kubernetes Job specifies")
       ->needs(verb.get_option("--run-dir"))
       ->needs(file);
   CLI::Option* headspace =
@@ -154,13 +156,14 @@ void add_run(CommandParser& parser) {
   for (const char* of_runs : {"--run-dir", "--json", "--timing"}) {
     headspace->excludes(verb.get_option(of_runs));
   }
-  value(verb, "--trace", run.trace, "FILE", "write a timeline of all stages, for ui.perfetto.dev")
+  add_value(verb, "--trace", run.trace, "FILE",
+            "write a timeline of all stages, for ui.perfetto.dev")
       ->excludes(headspace);
   verb.add_flag("--tensorboard", run.tensorboard,
                 "also write metrics and images for TensorBoard to the run folder")
       ->excludes(headspace);
-  value(verb, "--time-limit", run.time_limit, "TIME",
-        "stop after this time and write a checkpoint, as on SIGTERM; such as 3h, 90m or 1h30m")
+  add_value(verb, "--time-limit", run.time_limit, "TIME",
+            "stop after this time and write a checkpoint, as on SIGTERM; such as 3h, 90m or 1h30m")
       ->check(CLI::Validator(
           [](const std::string& text) {
             return duration_of(text) ? std::string()
@@ -170,9 +173,9 @@ void add_run(CommandParser& parser) {
           },
           ""))
       ->excludes(headspace);
-  value(verb, "--stopped-code", run.stopped_code, "N",
-        "exit code of a run that stops on request, such as 99, on which job schedulers "
-        "restart a job; default: 4")
+  add_value(verb, "--stopped-code", run.stopped_code, "N",
+            "exit code of a run that stops on request, such as 99, on which job schedulers "
+            "restart a job; default: 4")
       ->check(CLI::Validator(
           [](const std::string& text) {
             const std::vector<std::string> taken{"0", "1", "2", "3", "5", "6"};
@@ -207,9 +210,9 @@ void add_sweep(CommandParser& parser) {
       "pipelines/demo.toml --over stage.adam.rate=5e-4,1e-3,2e-3 --over "
       "pipeline.seed=1..3\n         seam sweep --resume runs/demo-sweep-20260301-093000-1",
       sweep_verb);
-  CLI::Option* file = value(verb, "file", sweep.file, "FILE", "the pipeline file");
+  CLI::Option* file = add_value(verb, "file", sweep.file, "FILE", "the pipeline file");
   CLI::Option* resume =
-      value(verb, "--resume", sweep.resume, "DIR", "resume the sweep in this folder")
+      add_value(verb, "--resume", sweep.resume, "DIR", "resume the sweep in this folder")
           ->excludes(file);
   repeatable(verb, "--over", sweep.over, "KEY=VALUES",
              "parameter values to combine, such as stage.loss.margin=0.2,0.5,1, pipeline.seed=1..3 "
@@ -217,8 +220,8 @@ void add_sweep(CommandParser& parser) {
              "default: `over` in the file's [sweep]; may be repeated");
   count(verb, "--random", sweep.random, most_draws,
         "random search: draw N combinations; allows ranges such as 1e-4..1e-2:log");
-  value(verb, "--random-seed", sweep.random_seed, "N",
-        "seed for --random; default: `random_seed` in the file's [sweep], then 0");
+  add_value(verb, "--random-seed", sweep.random_seed, "N",
+            "seed for --random; default: `random_seed` in the file's [sweep], then 0");
   add_variant(verb, sweep.variants,
               "apply a variant of the file to all runs; --over variant=a,b tries each variant");
   add_set(verb, sweep.set);
@@ -229,12 +232,13 @@ void add_sweep(CommandParser& parser) {
         "thread limit for all runs together; default: as for `seam run`, or with "
         "--resume that of the sweep");
   add_plugin_path(verb, sweep.plugin_paths);
-  value(verb, "--sweep-dir,--run-dir", sweep.sweep_directory, "DIR",
-        "folder of the sweep; default: runs/NAME-sweep-DATE-TIME-N");
-  value(verb, "--shard", sweep.shard, "I/N",
-        "run only the combinations whose position, counted from 0, modulo N is I, in the folder "
-        "part-0000I-of-0000N of --sweep-dir, or continue them; auto: as a Slurm array or a "
-        "Kubernetes Job specifies")
+  add_value(verb, "--sweep-dir,--run-dir", sweep.sweep_directory, "DIR",
+            "folder of the sweep; default: runs/NAME-sweep-DATE-TIME-N");
+  add_value(
+      verb, "--shard", sweep.shard, "I/N",
+      "run only the combinations whose position, counted from 0, modulo N is I, in the folder "
+      "part-0000I-of-0000N of --sweep-dir, or continue them; auto: as a Slurm array or a "
+      "Kubernetes Job specifies")
       ->needs(verb.get_option("--sweep-dir"));
   CLI::Option* dry_run =
       verb.add_flag("--dry-run", sweep.dry_run, "check and list all runs without starting them");
@@ -258,11 +262,11 @@ void add_sweep(CommandParser& parser) {
 void add_runs(CommandParser& parser) {
   const auto [verb, runs] = parser.add<RunsArguments>(
       "runs", "List the runs in a folder with their states and scores", "", runs_verb);
-  value(verb, "folder", runs.folder, "DIR",
-        "a folder of runs, a sweep folder or a run folder; default: runs");
-  value(verb, "--metric", runs.metric, "METRIC",
-        "metric to show, as [FLOW:]STAGE.METRIC; default: the first metric in each run's "
-        "score.json");
+  add_value(verb, "folder", runs.folder, "DIR",
+            "a folder of runs, a sweep folder or a run folder; default: runs");
+  add_value(verb, "--metric", runs.metric, "METRIC",
+            "metric to show, as [FLOW:]STAGE.METRIC; default: the first metric in each run's "
+            "score.json");
   verb.add_flag("--json", runs.json, "print JSON");
 }
 
@@ -270,7 +274,8 @@ void add_shards(CommandParser& parser) {
   const auto [verb, shards] = parser.add<ShardsArguments>(
       "shards", "List the shards in a folder that are not complete or do not fit", "embedded",
       shards_verb);
-  value(verb, "folder", shards.folder, "DIR", "the --run-dir of `seam run --shard`")->required();
+  add_value(verb, "folder", shards.folder, "DIR", "the --run-dir of `seam run --shard`")
+      ->required();
   verb.add_flag("--json", shards.json, "print JSON");
 }
 
@@ -278,8 +283,8 @@ void add_compare(CommandParser& parser) {
   const auto [verb, compare] = parser.add<CompareArguments>(
       "compare", "Rank runs by a metric, over seeds and folds",
       "runs/demo-sweep-20260301-093000-1 --metric recall.none.r@1", compare_verb);
-  value(verb, "runs", compare.runs, "DIR",
-        "run folders; a sweep folder means all runs of the sweep")
+  add_value(verb, "runs", compare.runs, "DIR",
+            "run folders; a sweep folder means all runs of the sweep")
       ->required();
   repeatable(verb, "--metric", compare.metrics, "METRIC",
              "metric to rank by, as [FLOW:]STAGE.METRIC; default: the first metric in the runs' "
@@ -302,7 +307,7 @@ void add_compare(CommandParser& parser) {
 void add_check(CommandParser& parser) {
   const auto [verb, check] = parser.add<CheckArguments>(
       "check", "Check pipeline files without running them", "pipelines/*.toml --json", check_verb);
-  value(verb, "files", check.files, "FILE", "the pipeline files")->required();
+  add_value(verb, "files", check.files, "FILE", "the pipeline files")->required();
   add_variant(verb, check.variants,
               "check the file with this variant; default: without variants, and with each of them");
   add_set(verb, check.set);
@@ -331,9 +336,9 @@ void add_inspect(CommandParser& parser) {
   const auto [verb, inspect] = parser.add<InspectArguments>(
       "inspect", "Describe a stage (its parameters, fields, interfaces and network) or a field",
       "image.decode\n         seam inspect pipelines/demo.toml model", inspect_verb);
-  value(verb, "stage", inspect.words, std::string(file_and_stage),
-        "the stage type, as in `use`, or a field such as embedding; after a pipeline "
-        "file or a run folder, the name of a stage in it")
+  add_value(verb, "stage", inspect.words, std::string(file_and_stage),
+            "the stage type, as in `use`, or a field such as embedding; after a pipeline "
+            "file or a run folder, the name of a stage in it")
       ->required()
       ->expected(1, -1);  // two at most, but the parser would write "stage(1x)"
   verb.parse_complete_callback([&inspect = inspect] {
@@ -360,7 +365,7 @@ void add_graph(CommandParser& parser) {
   const auto [verb, graph] = parser.add<GraphArguments>(
       "graph", "Draw a pipeline's flows",
       "pipelines/demo.toml --format dot | dot -Tsvg -o demo.svg", graph_verb);
-  value(verb, "file", graph.file, "FILE", "a pipeline file or a run folder")->required();
+  add_value(verb, "file", graph.file, "FILE", "a pipeline file or a run folder")->required();
   parser.add_choice(verb, "--format", graph.format, {"dot", "mermaid"},
                     "dot (Graphviz) or mermaid");
   add_variant(verb, graph.variants);
@@ -374,12 +379,13 @@ void add_report(CommandParser& parser) {
       "runs/demo-20260301-093000-1\n         seam report runs/first "
       "runs/second --output compared.html",
       report_verb);
-  value(verb, "run", report.runs, "DIR",
-        "run folders; for a single sweep folder or folder of runs, the page is a table of its runs")
+  add_value(
+      verb, "run", report.runs, "DIR",
+      "run folders; for a single sweep folder or folder of runs, the page is a table of its runs")
       ->required()
       ->expected(1, -1);
-  value(verb, "--output", report.output, "FILE",
-        "the file to write; default: report.html in the folder, if only one is given");
+  add_value(verb, "--output", report.output, "FILE",
+            "the file to write; default: report.html in the folder, if only one is given");
 }
 
 void add_schema(CommandParser& parser) {
@@ -395,30 +401,31 @@ void add_new(CommandParser& parser) {
   const auto [plugin, new_plugin] = parser.add_to<NewPluginArguments>(
       parent, "plugin", "new plugin acme.unsharp_mask --kind transform",
       "Create a plugin project: a stage, its test and a pipeline that runs it", new_plugin_verb);
-  value(plugin, "name", new_plugin.name, "NAME", "the stage type, as in `use`")->required();
+  add_value(plugin, "name", new_plugin.name, "NAME", "the stage type, as in `use`")->required();
   parser.add_choice(plugin, "--kind", new_plugin.kind,
                     {"transform", "source", "collector", "sink", "model", "loss"},
                     "kind of stage; model: a transform that is a neural network; loss: a transform "
                     "that adds to what an optimizer trains");
   plugin.add_flag("--tensor", new_plugin.tensor, "use tensors, with LibTorch");
-  value(plugin, "--output", new_plugin.output, "DIR",
-        "folder to create; default: named after the stage");
+  add_value(plugin, "--output", new_plugin.output, "DIR",
+            "folder to create; default: named after the stage");
   const auto [pipeline, new_pipeline] = parser.add_to<NewPipelineArguments>(
       parent, "pipeline", "new pipeline first_try",
       "Create a pipeline file for training, and the JSON Schema for editors", new_pipeline_verb);
-  value(pipeline, "name", new_pipeline.name, "NAME", "file name; .toml is optional")->required();
-  value(pipeline, "--table", new_pipeline.table, "FILE",
-        "a CSV file of your images, with columns path (or file), item (or label) and "
-        "optionally split; default: images that Seam draws");
+  add_value(pipeline, "name", new_pipeline.name, "NAME", "file name; .toml is optional")
+      ->required();
+  add_value(pipeline, "--table", new_pipeline.table, "FILE",
+            "a CSV file of your images, with columns path (or file), item (or label) and "
+            "optionally split; default: images that Seam draws");
 }
 
 void add_doctor(CommandParser& parser) {
   const auto [verb, doctor] =
       parser.add<DoctorArguments>("doctor", "Show version, resources and plugins", "", doctor_verb);
   add_plugin_path(verb, doctor.plugin_paths);
-  value(verb, "--crash", doctor.crash, "FILE",
-        "show the source lines of the last crash in this file: a run.log, or the output "
-        "of a program that crashed");
+  add_value(verb, "--crash", doctor.crash, "FILE",
+            "show the source lines of the last crash in this file: a run.log, or the output "
+            "of a program that crashed");
 }
 
 /// Commands for other programs (completion, manual pages) bypass the parser, because a partial

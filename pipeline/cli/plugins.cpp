@@ -122,7 +122,7 @@ std::vector<std::string> doubled_stages(const Registry& registry) {
   return sentences;
 }
 
-void print_json(const Registry& registry, const std::vector<Trial>& trials) {
+void print_plugins_json(const Registry& registry, const std::vector<Trial>& trials) {
   Json path = Json::array();
   for (const SearchEntry& entry : registry.search_path()) {
     path.push_back({{"path", entry.path.string()}, {"source", entry.source}});
@@ -154,7 +154,7 @@ std::string indented(const std::string& lines) {
   return text;
 }
 
-void print_text(const Registry& registry, const std::vector<Trial>& trials, bool load) {
+void print_plugins_text(const Registry& registry, const std::vector<Trial>& trials, bool load) {
   const std::vector<PluginFile>& files = registry.files();
   for (std::size_t at = 0; at < files.size(); ++at) {
     if (!trials[at].refusal.empty()) continue;
@@ -198,9 +198,9 @@ ExitCode plugins_verb(const PluginsArguments& arguments) {
   const Registry registry(default_search_path({}, arguments.plugin_paths), 1);
   const std::vector<Trial> trials = trials_of(registry, arguments.load);
   if (arguments.json) {
-    print_json(registry, trials);
+    print_plugins_json(registry, trials);
   } else {
-    print_text(registry, trials, arguments.load);
+    print_plugins_text(registry, trials, arguments.load);
   }
   // With --load, the exit code also tells whether all plugins can be used.
   const bool all_well = std::ranges::all_of(

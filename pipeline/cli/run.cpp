@@ -215,7 +215,7 @@ bool is_part_done(const std::string& part, const Shard& shard, const CheckedPipe
 }
 
 /// `unit`: after which the run stops.
-std::string text_of(StopNotice notice, const std::string& unit) {
+std::string notice_text(StopNotice notice, const std::string& unit) {
   switch (notice) {
     case StopNotice::asked:
       return "stopping after the current " + unit +
@@ -268,7 +268,7 @@ ExitCode run_in(RunArguments arguments, Ranks* ranks) {
       stop, duration_of(arguments.time_limit), arguments.stopped_code,
       [&display, &unit, ranks](StopNotice notice) {
         if (ranks != nullptr) ranks->ask_to_stop();
-        display.message(text_of(notice, unit));
+        display.message(notice_text(notice, unit));
       },
       [&display, &arguments, ranks] {
         const Display::Now now = display.now();

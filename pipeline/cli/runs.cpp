@@ -38,7 +38,7 @@ std::vector<Listed> listed(const RunsArguments& arguments) {
   return list;
 }
 
-Json to_json(const Listed& entry) {
+Json listed_json(const Listed& entry) {
   Json changed = Json::object();
   for (const auto& [key, value] : entry.changed) changed[key] = value;
   Json json{{"name", entry.run.name},
@@ -59,7 +59,7 @@ Json to_json(const Listed& entry) {
   return json;
 }
 
-std::string table(const std::vector<Listed>& list) {
+std::string runs_table(const std::vector<Listed>& list) {
   std::set<std::string> metrics;
   for (const Listed& entry : list) {
     if (entry.score) metrics.insert(entry.score->metric);
@@ -99,7 +99,7 @@ ExitCode runs_verb(const RunsArguments& arguments) {
   const std::vector<Listed> list = listed(arguments);
   if (arguments.json) {
     Json json = Json::array();
-    for (const Listed& entry : list) json.push_back(to_json(entry));
+    for (const Listed& entry : list) json.push_back(listed_json(entry));
     std::cout << json_line(json) << "\n";
     return ExitCode::success;
   }
@@ -114,7 +114,7 @@ ExitCode runs_verb(const RunsArguments& arguments) {
                     "metrics",
                 Fault::configuration);
   }
-  std::cout << table(list);
+  std::cout << runs_table(list);
   for (const Listed& entry : list) {
     if (entry.run.note.empty() || entry.run.state == RunState::running) continue;
     std::cout << entry.run.name << ": " << entry.run.note << "\n";

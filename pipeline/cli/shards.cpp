@@ -46,7 +46,7 @@ struct ListedPart {
 };
 
 /// How two parts differ; empty if they belong together.
-std::string difference_between(const ListedPart& before, const ListedPart& now) {
+std::string part_difference(const ListedPart& before, const ListedPart& now) {
   if (before.shard.of != now.shard.of) {
     return fmt::format("{} shards (were {})", now.shard.of, before.shard.of);
   }
@@ -60,7 +60,7 @@ std::string difference_between(const ListedPart& before, const ListedPart& now) 
                      different.front().first);
 }
 
-void count(const RunFolder& run, ListedPart& part) {
+void count_part(const RunFolder& run, ListedPart& part) {
   for (const FlowTotal& flow : run.flows) {
     for (const StageCount& stage : flow.stages) {
       if (stage.kind == StageKind::source) {
@@ -79,7 +79,7 @@ void read_state(ListedPart& part) {
     part.state = state_text(run.state);
     part.note = run.note;
     if (run.state != RunState::complete) return;
-    count(run, part);
+    count_part(run, part);
     part.note = damage_of(part.run);
     if (!part.note.empty()) part.state = "damaged";
   } catch (const Error& error) {
@@ -112,7 +112,7 @@ const ListedPart& typical(const std::vector<ListedPart>& found) {
   std::vector<std::pair<const ListedPart*, std::size_t>> groups;
   for (const ListedPart& one : found) {
     const auto same = std::ranges::find_if(
-        groups, [&](const auto& group) { return difference_between(*group.first, one).empty(); });
+        groups, [&](const auto& group) { return part_difference(*group.first, one).empty(); });
     if (same == groups.end()) {
       groups.emplace_back(&one, 1);
     } else {
@@ -139,7 +139,7 @@ std::vector<ListedPart> list_parts(const fs::path& out) {
   const ListedPart reference = typical(parts);
   std::map<std::uint64_t, fs::path> taken;
   for (ListedPart& part : parts) {
-    if (std::string how = difference_between(reference, part); !how.empty()) {
+    if (std::string how = part_difference(reference, part); !how.empty()) {
       part.state = "different";
       part.note = std::move(how);
     } else if (const auto [first, is_new] = taken.emplace(part.shard.number, part.run); !is_new) {
@@ -182,13 +182,13 @@ std::string summary_of(const std::vector<ListedPart>& parts) {
                      others.empty() ? "" : "; " + enumerated(others));
 }
 
-Json to_json(const ListedPart& part) {
+Json shard_json(const ListedPart& part) {
   return {{"shard", to_text(part.shard)}, {"state", part.state},     {"note", part.note},
           {"run", part.run.string()},     {"packets", part.packets}, {"lost", part.lost}};
 }
 
 /// The parts that are not complete.
-std::string table(const std::vector<ListedPart>& parts) {
+std::string parts_table(const std::vector<ListedPart>& parts) {
   std::vector<std::vector<std::string>> rows;
   for (const ListedPart& part : parts) {
     if (part.state == "complete") continue;
@@ -207,10 +207,10 @@ ExitCode shards_verb(const ShardsArguments& arguments) {
       std::ranges::all_of(parts, [](const ListedPart& part) { return part.state == "complete"; });
   if (arguments.json) {
     Json list = Json::array();
-    for (const ListedPart& part : parts) list.push_back(to_json(part));
+    for (const ListedPart& part : parts) list.push_back(shard_json(part));
     std::cout << json_line({{"complete", complete}, {"shards", std::move(list)}}) << "\n";
   } else {
-    std::cout << table(parts);
+    std::cout << parts_table(parts);
   }
   if (!complete) {
     return report_error(Error(

@@ -53,7 +53,7 @@ std::string command_of(const SweepArguments& arguments, std::size_t number, std:
 }
 
 /// Prints a comparison of the runs, if they have a headline metric.
-void compare(const std::filesystem::path& folder) {
+void print_comparison(const std::filesystem::path& folder) {
   try {
     const Comparison comparison = compare_runs(runs_of_sweep(folder, ""), {});
     if (!comparison.rankings.empty())
@@ -110,7 +110,7 @@ ExitCode sweep_verb(const SweepArguments& arguments) {
                  : create_sweep(sweep, directory);
   }
   const ExitCode code = execute_sweep(folder, options, children);
-  compare(folder);
+  print_comparison(folder);
   return code;
 }
 

@@ -18,7 +18,7 @@ constexpr const char* forms =
     "it takes KEY=VALUES, such as stage.loss.margin=0.2,0.5,1 or pipeline.seed=1..3, and for "
     "random search stage.adam.rate=1e-4..1e-2:log";
 
-[[noreturn]] void refuse(const std::string& text, const std::string& why) {
+[[noreturn]] void refuse_axis(const std::string& text, const std::string& why) {
   throw Error(fmt::format("'{}' is not an axis of a sweep: {}", text, why), Fault::configuration);
 }
 
@@ -72,35 +72,36 @@ std::optional<Interval> interval_in(const std::string& axis, std::string_view te
   const auto least = number_in<double>(first);
   const auto most = number_in<double>(last);
   if (!least || !most) return std::nullopt;  // such as "../data"
-  const std::string shown(text);
+  const std::string shown{text};
   Interval interval{*least, *most, Scale::linear, Numbers::real};
   if (number_in<std::int64_t>(first) && number_in<std::int64_t>(last)) {
     interval.numbers = Numbers::whole;
     constexpr double exact = 9007199254740992;  // 2^53: beyond it, doubles skip integers
     if (std::abs(*least) >= exact || std::abs(*most) >= exact) {
-      refuse(axis, fmt::format("the range '{}' has numbers of 2^53 or more; list them instead: "
-                               "\"KEY=1,2,3\"",
-                               shown));
+      refuse_axis(axis,
+                  fmt::format("the range '{}' has numbers of 2^53 or more; list them instead: "
+                              "\"KEY=1,2,3\"",
+                              shown));
     }
   }
   // A script's 1..N with N = 1 lists one number; a range to draw from needs two different ends.
   const bool one_number = *least == *most && interval.numbers == Numbers::whole && scale.empty();
   if (!std::isfinite(*least) || !std::isfinite(*most) || (*least >= *most && !one_number)) {
-    refuse(axis,
-           fmt::format("the range '{}' must go from a smaller number to a larger one", shown));
+    refuse_axis(axis,
+                fmt::format("the range '{}' must go from a smaller number to a larger one", shown));
   }
   if (colon == std::string_view::npos) return interval;
   if (scale != "log") {
-    refuse(axis, fmt::format("only ':log' may follow the range '{}'", shown));
+    refuse_axis(axis, fmt::format("only ':log' may follow the range '{}'", shown));
   }
-  if (*least <= 0) refuse(axis, fmt::format("':log' needs numbers above 0 in '{}'", shown));
+  if (*least <= 0) refuse_axis(axis, fmt::format("':log' needs numbers above 0 in '{}'", shown));
   interval.scale = Scale::logarithmic;
   return interval;
 }
 
 void add_integers(const std::string& axis, const Interval& interval, std::vector<std::string>& to) {
   if (interval.most - interval.least >= static_cast<double>(most_values)) {
-    refuse(axis, fmt::format("a range may have up to {} values", most_values));
+    refuse_axis(axis, fmt::format("a range may have up to {} values", most_values));
   }
   for (auto value = static_cast<std::int64_t>(interval.least);
        value <= static_cast<std::int64_t>(interval.most); ++value) {
@@ -111,15 +112,15 @@ void add_integers(const std::string& axis, const Interval& interval, std::vector
 void add_values(const std::string& text, std::string_view values, Axis& axis) {
   const std::vector<std::string> parts = listed(values);
   for (const std::string& part : parts) {
-    if (part.empty()) refuse(text, "a value is empty; for an empty string, write \"\"");
+    if (part.empty()) refuse_axis(text, "a value is empty; for an empty string, write \"\"");
     const std::optional<Interval> interval = interval_in(text, part);
     if (!interval) {
       axis.values.push_back(part);
     } else if (interval->numbers == Numbers::whole && interval->scale == Scale::linear) {
       add_integers(text, *interval, axis.values);
     } else if (parts.size() > 1) {
-      refuse(text,
-             fmt::format("'{}' is a range for random search and must be the only value", part));
+      refuse_axis(
+          text, fmt::format("'{}' is a range for random search and must be the only value", part));
     } else {
       axis.interval = interval;
     }
@@ -127,7 +128,7 @@ void add_values(const std::string& text, std::string_view values, Axis& axis) {
   std::set<std::string> seen;
   for (const std::string& value : axis.values) {
     if (!seen.insert(value).second)
-      refuse(text, fmt::format("the value '{}' is given twice", value));
+      refuse_axis(text, fmt::format("the value '{}' is given twice", value));
   }
 }
 
@@ -143,7 +144,8 @@ std::vector<std::string> expanded(const std::vector<std::string>& texts,
       }
     }
     if (text == "variants" && variants.groups.empty()) {
-      refuse(text, "the file has no groups of variants, such as [variants] loss = [\"a\", \"b\"]");
+      refuse_axis(text,
+                  "the file has no groups of variants, such as [variants] loss = [\"a\", \"b\"]");
     }
     if (result.size() == before) result.push_back(text);
   }
@@ -163,20 +165,20 @@ void check_variants(const std::string& text, const Axis& axis, const VariantName
       if (group.name == name) known = group.variants;
     }
     if (std::ranges::find(groups, name) == groups.end()) {
-      refuse(text, fmt::format("[variants] has no group '{}'; {}", name,
-                               groups.empty() ? "the file has no groups of variants"
-                                              : "it has: " + enumerated(groups)));
+      refuse_axis(text, fmt::format("[variants] has no group '{}'; {}", name,
+                                    groups.empty() ? "the file has no groups of variants"
+                                                   : "it has: " + enumerated(groups)));
     }
   }
-  if (axis.interval) refuse(text, "variants have no range; list their names");
+  if (axis.interval) refuse_axis(text, "variants have no range; list their names");
   for (const std::string& value : axis.values) {
     if (std::ranges::find(known, value) != known.end()) continue;
     const std::string nearest = did_you_mean(value, known);
-    refuse(text,
-           fmt::format("there is no variant '{}'{}{}", value, key == "variant" ? "" : " in " + key,
-                       known.empty() ? "; the file has no variants"
-                                     : "; accepted: " + enumerated(known) +
-                                           (nearest.empty() ? "" : "; " + nearest)));
+    refuse_axis(text, fmt::format("there is no variant '{}'{}{}", value,
+                                  key == "variant" ? "" : " in " + key,
+                                  known.empty() ? "; the file has no variants"
+                                                : "; accepted: " + enumerated(known) +
+                                                      (nearest.empty() ? "" : "; " + nearest)));
   }
 }
 
@@ -184,20 +186,20 @@ void check_variants(const std::string& text, const Axis& axis, const VariantName
 
 Axis parse_axis(const std::string& text) {
   const std::size_t equals = find_outside(text, '=', 0);
-  if (equals == std::string::npos) refuse(text, forms);
+  if (equals == std::string::npos) refuse_axis(text, forms);
   Axis axis;
   axis.keys = listed(std::string_view(text).substr(0, equals));
   for (const std::string& key : axis.keys) {
     const bool thread_count = key == "pipeline.threads";
-    if (key.find('.') == std::string::npos && !is_variant_key(key)) refuse(text, forms);
+    if (key.find('.') == std::string::npos && !is_variant_key(key)) refuse_axis(text, forms);
     if (is_variant_key(key) && axis.keys.size() > 1) {
-      refuse(text,
-             "variants cannot change together with other keys; give them a separate axis: "
-             "variant=a,b");
+      refuse_axis(text,
+                  "variants cannot change together with other keys; give them a separate axis: "
+                  "variant=a,b");
     }
     if (thread_count) {
-      refuse(text,
-             "results do not depend on the number of threads; --threads sets it for all runs");
+      refuse_axis(text,
+                  "results do not depend on the number of threads; --threads sets it for all runs");
     }
   }
   add_values(text, std::string_view(text).substr(equals + 1), axis);
@@ -211,7 +213,8 @@ std::vector<Axis> parse_axes(const std::vector<std::string>& texts, const Varian
     axes.push_back(parse_axis(text));
     check_variants(text, axes.back(), variants);
     for (const std::string& key : axes.back().keys) {
-      if (!keys.insert(key).second) refuse(text, fmt::format("the key '{}' is given twice", key));
+      if (!keys.insert(key).second)
+        refuse_axis(text, fmt::format("the key '{}' is given twice", key));
     }
   }
   return axes;

@@ -11,10 +11,6 @@
 namespace seam::host {
 namespace {
 
-std::string line_of(const Place& place) {
-  return fmt::format("{}:{}", place.file, place.line);
-}
-
 class LikeResolver {
  public:
   LikeResolver(Table& stages, Findings& findings) : findings_(findings) {

@@ -62,7 +62,8 @@ void check_plugin_paths(const Table& tree, const LoadOptions& options, const Reg
 }
 
 /// Moves the valid stages and the plugins that they come from into the pipeline.
-void take(std::vector<StageDraft>& stages, const Registry& registry, CheckedPipeline& pipeline) {
+void take_drafts(std::vector<StageDraft>& stages, const Registry& registry,
+                 CheckedPipeline& pipeline) {
   for (StageDraft& stage : stages) {
     pipeline.stages.emplace(stage.spec.name, std::move(stage.runner));
   }
@@ -183,7 +184,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   spec.resolved = resolved_text(spec, stages);
   for (const StageDraft& stage : stages) spec.stages.push_back(stage.spec);
   pipeline.missing_data = missing_data();
-  take(stages, registry, pipeline);
+  take_drafts(stages, registry, pipeline);
   check_trained(pipeline, findings);
   check_lanes(*tree, pipeline, findings);
   const auto flow_trains = [&](const std::string& name) {
@@ -246,7 +247,7 @@ LoadResult load_stage(const std::string& use, const std::vector<std::string>& se
   if (!findings.has_errors()) {
     CheckedPipeline& pipeline = result.pipeline.emplace();
     for (const StageDraft& stage : stages) pipeline.spec.stages.push_back(stage.spec);
-    take(stages, registry, pipeline);
+    take_drafts(stages, registry, pipeline);
   }
   result.problems = findings.in_order();
   return result;

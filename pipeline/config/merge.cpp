@@ -21,7 +21,7 @@ constexpr std::size_t largest_file = 16 << 20;
 constexpr std::size_t longest_chain = 32;
 
 /// Returns the file's text, or sets the reason why it cannot be read.
-std::optional<std::string> read_text(const fs::path& file, std::string& why) {
+std::optional<std::string> file_text(const fs::path& file, std::string& why) {
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
   if (!fs::exists(status)) {
@@ -164,7 +164,7 @@ class FileReader {
 
   std::optional<Table> read(const fs::path& file, const Place& asked_for) {
     std::string why;
-    const std::optional<std::string> text = read_text(file, why);
+    const std::optional<std::string> text = file_text(file, why);
     if (!text) {
       findings_.error("file", asked_for, "'" + file.string() + "' cannot be read: " + why);
       return std::nullopt;

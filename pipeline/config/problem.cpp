@@ -66,6 +66,10 @@ Window window(const Problem& problem) {
 
 }  // namespace
 
+std::string line_of(const Place& place) {
+  return fmt::format("{}:{}", place.file, place.line);
+}
+
 bool has_errors(const std::vector<Problem>& problems) {
   return std::ranges::find(problems, Severity::error, &Problem::severity) != problems.end();
 }

@@ -27,6 +27,8 @@ inline auto identity_of(const Problem& problem) {
   const Place& place = problem.place;
   return std::tuple(problem.code, problem.message, place.file, place.line, place.column);
 }
+/// "file:line".
+std::string line_of(const Place& place);
 bool has_errors(const std::vector<Problem>& problems);
 
 /// As compilers print it:

@@ -10,27 +10,27 @@
 namespace seam::host {
 namespace {
 
-constexpr std::string_view seed = "pipeline.seed";
+constexpr std::string_view seed_key = "pipeline.seed";
 constexpr std::string_view unless = " unless ";
 constexpr std::string_view only_writing = "only_writes";
 constexpr std::string_view training = "trains";
-constexpr std::string_view path = "path";
-constexpr std::string_view reference = "reference";
+constexpr std::string_view path_kind = "path";
+constexpr std::string_view reference_kind = "reference";
 
-std::string text_of(ParameterRole role) {
+std::string role_text(ParameterRole role) {
   return std::string(to_string(role));
 }
 
 /// The roles of Seam's own stages before stages declared them.
 std::string text_by_name(std::string_view key) {
-  if (key == seed) return text_of(ParameterRole::replicate);
-  if (key.ends_with(".threads")) return text_of(ParameterRole::same_results);
+  if (key == seed_key) return role_text(ParameterRole::replicate);
+  if (key.ends_with(".threads")) return role_text(ParameterRole::same_results);
   if (!key.starts_with("stage.")) return {};
-  if (key.ends_with("_fold")) return text_of(ParameterRole::replicate);
+  if (key.ends_with("_fold")) return role_text(ParameterRole::replicate);
   if (key.ends_with(".fold")) {
-    return text_of(ParameterRole::replicate).append(unless).append(key).append("s = 1");
+    return role_text(ParameterRole::replicate).append(unless).append(key).append("s = 1");
   }
-  return key.ends_with(".protocol") ? text_of(ParameterRole::protocol) : std::string();
+  return key.ends_with(".protocol") ? role_text(ParameterRole::protocol) : std::string();
 }
 
 }  // namespace
@@ -86,12 +86,12 @@ bool Roles::trains(const std::string& stage, const Parameters& parameters) const
 }
 
 bool Roles::is_path(const std::string& key) const {
-  if (records(path)) return text_of(key) == path;
+  if (records(path_kind)) return text_of(key) == path_kind;
   return key.ends_with(".root") || key.ends_with(".list") || key.ends_with(".table");
 }
 
 bool Roles::may_refer(const std::string& key) const {
-  return records(reference) ? text_of(key) == reference : !key.ends_with(".use");
+  return records(reference_kind) ? text_of(key) == reference_kind : !key.ends_with(".use");
 }
 
 bool Roles::records(std::string_view text) const {
@@ -108,7 +108,7 @@ std::string Roles::protocol_of(const std::string& stage, const Parameters& param
 }
 
 Roles roles_of(const std::vector<StageDraft>& stages) {
-  Roles::Texts texts{{std::string(seed), text_of(ParameterRole::replicate)}};
+  Roles::Texts texts{{std::string(seed_key), role_text(ParameterRole::replicate)}};
   for (const StageDraft& stage : stages) {
     const std::string name = "stage." + stage.spec.name;
     const Description& description = stage.runner->description();
@@ -117,11 +117,11 @@ Roles roles_of(const std::vector<StageDraft>& stages) {
     for (const ParameterInfo& parameter : description.parameters) {
       const std::string key = name + "." + parameter.name;
       if (parameter.role == ParameterRole::setting) {
-        if (parameter.kind == ValueKind::path) texts.emplace(key, path);
-        if (parameter.kind == ValueKind::reference) texts.emplace(key, reference);
+        if (parameter.kind == ValueKind::path) texts.emplace(key, path_kind);
+        if (parameter.kind == ValueKind::reference) texts.emplace(key, reference_kind);
         continue;
       }
-      std::string& text = texts[key] = text_of(parameter.role);
+      std::string& text = texts[key] = role_text(parameter.role);
       if (!parameter.unused_with) continue;
       const auto& [other, values] = *parameter.unused_with;
       text.append(unless).append(name + "." + other + " = " + seam::to_text(values.front()));

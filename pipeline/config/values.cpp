@@ -14,8 +14,8 @@
 namespace seam::host {
 namespace {
 
-void refuse(const Entry& entry, const std::string& where, const std::string& accepted,
-            Findings& findings) {
+void refuse_value(const Entry& entry, const std::string& where, const std::string& accepted,
+                  Findings& findings) {
   findings.error(
       "type", entry.node.place,
       fmt::format("'{}' of {} takes {}, not {}", entry.key, where, accepted, kind_of(entry.node)));
@@ -72,7 +72,7 @@ std::optional<std::int64_t> read_integer(const Entry& entry, const std::string& 
   if (entry.node.broken) return std::nullopt;
   const auto* integer = std::get_if<std::int64_t>(&entry.node.value);
   if (integer == nullptr) {
-    refuse(entry, where, accepted_integer(least), findings);
+    refuse_value(entry, where, accepted_integer(least), findings);
     return std::nullopt;
   }
   if (*integer < least) {
@@ -88,7 +88,7 @@ std::optional<std::string> read_text(const Entry& entry, const std::string& wher
                                      Findings& findings) {
   if (entry.node.broken) return std::nullopt;
   if (const std::string* text = entry.node.text()) return *text;
-  refuse(entry, where, "a text", findings);
+  refuse_value(entry, where, "a text", findings);
   return std::nullopt;
 }
 
@@ -99,7 +99,7 @@ std::vector<const Node*> read_texts(const Entry& entry, const std::string& where
   }
   const Array* array = entry.node.array();
   if (array == nullptr) {
-    refuse(entry, where, "a list of texts", findings);
+    refuse_value(entry, where, "a list of texts", findings);
     return {};
   }
   std::vector<const Node*> texts;
@@ -122,7 +122,7 @@ std::optional<std::int64_t> read_bytes(const Entry& entry, const std::string& wh
     if (std::holds_alternative<std::int64_t>(entry.node.value)) {
       return read_integer(entry, where, 1, findings);
     }
-    refuse(entry, where, "a number of bytes or a text such as \"512 MiB\"", findings);
+    refuse_value(entry, where, "a number of bytes or a text such as \"512 MiB\"", findings);
     return std::nullopt;
   }
   const std::optional<std::int64_t> bytes = parse_bytes(*entry.node.text());

@@ -72,16 +72,16 @@ Parameters replicate_of(const ScoredRun& run) {
 }
 
 /// Runs that may be ranked together.
-struct Comparable {
+struct ComparableRuns {
   Parameters data;
   Parameters counts;
   std::vector<const ScoredRun*> runs;
 };
 
-std::vector<Comparable> split_by_data(const std::vector<ScoredRun>& runs) {
-  std::vector<Comparable> parts;
+std::vector<ComparableRuns> split_by_data(const std::vector<ScoredRun>& runs) {
+  std::vector<ComparableRuns> parts;
   for (const ScoredRun& run : runs) {
-    const auto fits = [&](const Comparable& part) {
+    const auto fits = [&](const ComparableRuns& part) {
       return part.data == run.data && agree(part.counts, run.counts);
     };
     auto part = std::ranges::find_if(parts, fits);
@@ -89,9 +89,10 @@ std::vector<Comparable> split_by_data(const std::vector<ScoredRun>& runs) {
     part->counts.insert(run.counts.begin(), run.counts.end());
     part->runs.push_back(&run);
   }
-  std::stable_sort(parts.begin(), parts.end(), [](const Comparable& a, const Comparable& b) {
-    return a.runs.size() > b.runs.size();
-  });
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const ComparableRuns& a, const ComparableRuns& b) {
+                     return a.runs.size() > b.runs.size();
+                   });
   return parts;
 }
 
@@ -369,9 +370,9 @@ bool add_further(const RunFolder& run, const std::vector<Score>& headlines, Comp
 
 std::vector<Ranking> rank(const std::vector<ScoredRun>& runs, Better better,
                           std::vector<Unranked>& unranked) {
-  const std::vector<Comparable> parts = split_by_data(runs);
+  const std::vector<ComparableRuns> parts = split_by_data(runs);
   std::vector<Parameters> identities;
-  for (const Comparable& part : parts) {
+  for (const ComparableRuns& part : parts) {
     identities.push_back(part.data);
     identities.back().insert(part.counts.begin(), part.counts.end());
   }

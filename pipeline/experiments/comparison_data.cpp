@@ -97,7 +97,7 @@ bool contains(const std::vector<std::string>& stages, const std::string& stage) 
   return std::ranges::find(stages, stage) != stages.end();
 }
 
-bool trains(const RunFolder& run, const std::vector<std::string>& stages) {
+bool any_trains(const RunFolder& run, const std::vector<std::string>& stages) {
   return std::ranges::any_of(
       stages, [&](const std::string& stage) { return run.roles.trains(stage, run.parameters); });
 }
@@ -120,14 +120,14 @@ std::set<std::string> measuring_stages(const RunFolder& run, const Flows& flows,
                                        const std::set<std::string>& of_interest,
                                        const std::string& measuring) {
   const bool train = std::ranges::any_of(
-      of_interest, [&](const std::string& flow) { return trains(run, flows.at(flow)); });
+      of_interest, [&](const std::string& flow) { return any_trains(run, flows.at(flow)); });
   std::set<std::string> found;
   for (const std::string& name : of_interest) {
     const std::vector<std::string>& stages = flows.at(name);
     const auto counts = [&](const std::string& flow) {
       const std::vector<std::string>& others = flows.at(flow);
       return flow != name && (train || !contains(stages, measuring) ||
-                              !contains(others, measuring) || trains(run, others));
+                              !contains(others, measuring) || any_trains(run, others));
     };
     auto last = after_shared(stages, stages_of(flows, [&](const std::string& flow) {
                                return !of_interest.contains(flow) && counts(flow);

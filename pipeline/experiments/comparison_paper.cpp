@@ -146,7 +146,7 @@ std::string latex_table(const std::vector<Row>& rows, const std::string& alignme
   return text + "\\bottomrule\n\\end{tabular}\n";
 }
 
-std::string text_of(const Comparison& comparison, const Notation& notation) {
+std::string comparison_text(const Comparison& comparison, const Notation& notation) {
   std::string text;
   for (const Ranking& ranking : comparison.rankings) {
     const std::vector<Row> rows = rows_of(ranking, comparison, notation);
@@ -164,12 +164,12 @@ std::string text_of(const Comparison& comparison, const Notation& notation) {
 
 std::string to_markdown(const Comparison& comparison) {
   const auto as_it_is = [](const std::string& text) { return text; };
-  return text_of(comparison, {markdown_escaped, as_it_is, "±", "", markdown_table});
+  return comparison_text(comparison, {markdown_escaped, as_it_is, "±", "", markdown_table});
 }
 
 std::string to_latex(const Comparison& comparison) {
   const auto formula = [](const std::string& text) { return "$" + text + "$"; };
-  return text_of(comparison, {latex_escaped, formula, "\\pm", "% ", latex_table});
+  return comparison_text(comparison, {latex_escaped, formula, "\\pm", "% ", latex_table});
 }
 
 }  // namespace seam::host

@@ -145,7 +145,7 @@ std::string ranking_text(const Ranking& ranking, const std::vector<std::string>&
   return text;
 }
 
-std::string data_text(const Ranking& ranking) {
+std::string data_line(const Ranking& ranking) {
   std::string text;
   for (const auto& [key, value] : ranking.data) text += fmt::format("  {}: {}\n", key, value);
   return text;
@@ -297,7 +297,7 @@ std::string clusters_of(const Group& group) {
   return group.difference ? std::to_string(group.difference->clusters) : std::string();
 }
 
-Json finite(double value) {
+Json finite_json(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }
 
@@ -308,7 +308,7 @@ Json texts_json(const Parameters& parameters) {
 }
 
 Json mean_json(const Mean& mean) {
-  return {{"mean", finite(mean.mean)},
+  return {{"mean", finite_json(mean.mean)},
           {"standard_deviation", mean.deviation ? Json(*mean.deviation) : Json()},
           {"standard_error", mean.standard_error ? Json(*mean.standard_error) : Json()}};
 }
@@ -316,7 +316,7 @@ Json mean_json(const Mean& mean) {
 Json beside_json(const std::map<std::string, Bounds>& beside) {
   Json json = Json::object();
   for (const auto& [name, bounds] : beside) {
-    json[name] = {{"low", finite(bounds.low)}, {"high", finite(bounds.high)}};
+    json[name] = {{"low", finite_json(bounds.low)}, {"high", finite_json(bounds.high)}};
   }
   return json;
 }
@@ -326,7 +326,7 @@ Json group_json(const Group& group) {
   for (const GroupMember& member : group.members) {
     members.push_back({{"run", member.name},
                        {"replicate", texts_json(member.replicate)},
-                       {"value", finite(member.value)},
+                       {"value", finite_json(member.value)},
                        {"epoch", member.epoch}});
   }
   Json further = Json::array();
@@ -369,7 +369,7 @@ std::string to_text(const Comparison& comparison, std::optional<std::size_t> wid
   bool folds = false;  // of several seeds
   for (const Ranking& ranking : comparison.rankings) {
     text += "\n";
-    if (several) text += "measured on\n" + data_text(ranking) + "\n";
+    if (several) text += "measured on\n" + data_line(ranking) + "\n";
     text += ranking_text(ranking, comparison.further, width);
     text += beside_text("", ranking.beside);
     for (std::size_t at = 0; at < ranking.further_beside.size(); ++at) {

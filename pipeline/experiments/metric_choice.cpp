@@ -11,7 +11,7 @@
 namespace seam::host {
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_metric(const std::string& message) {
   throw Error(message, Fault::configuration);
 }
 
@@ -29,7 +29,7 @@ void MetricChoice::add(const RunFolder& run, const std::vector<Score>& headlines
   if (choice_.metric.empty()) {
     const std::string& first = headlines.front().metric;
     if (!comparison_.metric.empty() && comparison_.metric != first) {
-      refuse(fmt::format(
+      refuse_metric(fmt::format(
           "the first metric of {} is '{}', that of {} is '{}'; choose one with --metric",
           first_name_, comparison_.metric, run.name, first));
     }
@@ -40,7 +40,7 @@ void MetricChoice::add(const RunFolder& run, const std::vector<Score>& headlines
   if (own == headlines.end()) return;
   if (comparison_.flow.empty()) comparison_.flow = own->flow;
   if (direction_ && *direction_ != own->better && !choice_.better) {
-    refuse(
+    refuse_metric(
         fmt::format("the runs disagree on whether a higher or a lower '{}' is better; set --better",
                     comparison_.metric));
   }
@@ -49,13 +49,13 @@ void MetricChoice::add(const RunFolder& run, const std::vector<Score>& headlines
 
 void MetricChoice::settle() const {
   if (comparison_.metric.empty()) {
-    refuse(
+    refuse_metric(
         "no run has a score.json, so there is no default metric; choose one with --metric "
         "STAGE.METRIC" +
         known_metrics());
   }
   if (!direction_ && !choice_.better) {
-    refuse(
+    refuse_metric(
         fmt::format("no run records whether a higher or a lower '{}' is better; set --better "
                     "higher or --better lower",
                     comparison_.metric));

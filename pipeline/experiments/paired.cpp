@@ -20,7 +20,8 @@ struct Measured {
   Outcomes outcomes;
 };
 
-[[noreturn]] void refuse(const std::string& one, const std::string& other, const std::string& why) {
+[[noreturn]] void refuse_pairing(const std::string& one, const std::string& other,
+                                 const std::string& why) {
   throw Error(
       fmt::format("'{}' and '{}' cannot be paired: {}; only runs evaluated on the same list can",
                   one, other, why),
@@ -36,19 +37,19 @@ void check_same(const Measured& one, const Measured& other) {
     const bool only_a = b == other.outcomes.end();
     if (only_a || only_b || a->first != b->first) {
       const bool of_a = only_a || (!only_b && a->first < b->first);
-      refuse(one.run, other.run,
-             fmt::format("only '{}' measured '{}'", of_a ? one.run : other.run,
-                         of_a ? a->first : b->first));
+      refuse_pairing(one.run, other.run,
+                     fmt::format("only '{}' measured '{}'", of_a ? one.run : other.run,
+                                 of_a ? a->first : b->first));
     }
     if (a->second.cluster != b->second.cluster) {
-      refuse(one.run, other.run,
-             fmt::format("'{}' belongs to '{}' in one and to '{}' in the other", a->first,
-                         a->second.cluster, b->second.cluster));
+      refuse_pairing(one.run, other.run,
+                     fmt::format("'{}' belongs to '{}' in one and to '{}' in the other", a->first,
+                                 a->second.cluster, b->second.cluster));
     }
     if (a->second.value.has_value() != b->second.value.has_value()) {
-      refuse(one.run, other.run,
-             fmt::format("'{}' counts in the mean of only '{}'", a->first,
-                         a->second.value ? one.run : other.run));
+      refuse_pairing(one.run, other.run,
+                     fmt::format("'{}' counts in the mean of only '{}'", a->first,
+                                 a->second.value ? one.run : other.run));
     }
   }
 }
@@ -106,17 +107,17 @@ Measured measured_by(const Group& group, const std::string& metric) {
     }
     for (auto& [name, outcome] : measured.outcomes) {
       if (all.outcomes.emplace(name, std::move(outcome)).second) continue;
-      refuse(all.run, measured.run,
-             fmt::format("both measured '{}', but folds must measure either all the same "
-                         "observations or none in common",
-                         name));
+      refuse_pairing(all.run, measured.run,
+                     fmt::format("both measured '{}', but folds must measure either all the same "
+                                 "observations or none in common",
+                                 name));
     }
   }
   if (one_list) divide(all, folds.size());
   return all;
 }
 
-DifferenceToBest difference_between(const Measured& group, const Measured& best) {
+DifferenceToBest paired_difference(const Measured& group, const Measured& best) {
   check_same(best, group);
   std::map<std::string, ClusterSums> by_cluster;  // sorted by name, regardless of the files' order
   double sum = 0;
@@ -151,7 +152,7 @@ void pair_observations(Ranking& ranking, const std::string& metric) {
   for (std::size_t at = 1; at < ranking.groups.size(); ++at) {
     Group& group = ranking.groups[at];
     if (std::isnan(group.mean)) continue;
-    group.difference = difference_between(measured_by(group, name), best);
+    group.difference = paired_difference(measured_by(group, name), best);
   }
 }
 

@@ -26,7 +26,7 @@ RunFolder read_or_say_why(const fs::path& folder, const std::string& name) {
   }
 }
 
-std::string name_of(const fs::path& folder) {
+std::string folder_name(const fs::path& folder) {
   const fs::path path = fs::absolute(folder).lexically_normal();
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
@@ -54,7 +54,7 @@ std::vector<RunFolder> find_runs(const fs::path& folder) {
                 Fault::configuration);
   }
   if (is_sweep_folder(folder)) return runs_of_sweep(folder, "");
-  if (is_run_folder(folder)) return {read_or_say_why(folder, name_of(folder))};
+  if (is_run_folder(folder)) return {read_or_say_why(folder, folder_name(folder))};
   // By start time, then by name, because directory order varies.
   std::map<std::pair<std::string, std::string>, std::vector<RunFolder>> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {

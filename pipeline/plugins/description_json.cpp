@@ -132,7 +132,7 @@ Json written(const T& value) {
 }
 
 template <class T>
-void read(const Json& json, T& value) {
+void read_value(const Json& json, T& value) {
   json.get_to(value);
 }
 
@@ -146,33 +146,33 @@ Value value_at(std::size_t position, const Json& json, std::index_sequence<posit
   return value;
 }
 
-void read(const Json& json, Value& value) {
+void read_value(const Json& json, Value& value) {
   value = value_at(json.at(0).get<std::size_t>(), json.at(1),
                    std::make_index_sequence<std::variant_size_v<Value>>());
 }
 
 template <Structure T>
-void read(const Json& json, T& value);
+void read_value(const Json& json, T& value);
 
 template <class T>
-void read(const Json& json, std::optional<T>& value) {
-  if (!json.is_null()) read(json, value.emplace());
+void read_value(const Json& json, std::optional<T>& value) {
+  if (!json.is_null()) read_value(json, value.emplace());
 }
 
 template <class T>
-void read(const Json& json, std::vector<T>& list) {
-  for (const Json& element : json) read(element, list.emplace_back());
+void read_value(const Json& json, std::vector<T>& list) {
+  for (const Json& element : json) read_value(element, list.emplace_back());
 }
 
 template <class T>
-void read(const Json& json, std::map<std::string, T>& map) {
-  for (const auto& [key, element] : json.items()) read(element, map[key]);
+void read_value(const Json& json, std::map<std::string, T>& map) {
+  for (const auto& [key, element] : json.items()) read_value(element, map[key]);
 }
 
 template <Structure T>
-void read(const Json& json, T& value) {
+void read_value(const Json& json, T& value) {
   std::size_t at = 0;
-  members_of(value, [&](auto&... members) { (read(json.at(at++), members), ...); });
+  members_of(value, [&](auto&... members) { (read_value(json.at(at++), members), ...); });
 }
 
 }  // namespace
@@ -183,7 +183,7 @@ Json json_of(const DescriptionCache::StageRecord& record) {
 
 DescriptionCache::StageRecord record_of(const Json& json) {
   DescriptionCache::StageRecord record;
-  read(json, record);
+  read_value(json, record);
   return record;
 }
 

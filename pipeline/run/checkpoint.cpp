@@ -134,7 +134,7 @@ constexpr std::string_view step_mark = "-step-";
 /// Removes a mark and the number after it from the beginning of the text. Returns false and leaves
 /// the text unchanged if there is none, or if to_text() would write the number differently.
 template <class Number>
-bool take(std::string_view& text, std::string_view mark, Number& number) {
+bool take_number(std::string_view& text, std::string_view mark, Number& number) {
   if (!text.starts_with(mark)) return false;
   const char* const first = text.data() + mark.size();
   const char* const last = text.data() + text.size();
@@ -168,10 +168,6 @@ class Damaged final : public Error {
  public:
   using Error::Error;
 };
-
-Error folder_fault(const std::string& what, const fs::path& path, const std::error_code& error) {
-  return Error(what + " '" + path.string() + "': " + error.message());
-}
 
 /// Reads a checkpoint. One that cannot be read may be intact, so the user has to decide about it.
 std::vector<std::byte> bytes_of(const fs::path& checkpoint) {
@@ -274,13 +270,13 @@ std::string to_text(const CheckpointName& name) {
 
 std::optional<CheckpointName> checkpoint_name(std::string_view file_name) {
   CheckpointName name;
-  if (!take(file_name, format::name_begin, name.epochs)) return std::nullopt;
+  if (!take_number(file_name, format::name_begin, name.epochs)) return std::nullopt;
   if (file_name.starts_with(format::after_mark)) {
     name.after = true;
     file_name.remove_prefix(format::after_mark.size());
   }
-  take(file_name, flow_mark, name.flows);
-  take(file_name, step_mark, name.steps);
+  take_number(file_name, flow_mark, name.flows);
+  take_number(file_name, step_mark, name.steps);
   if (file_name != format::name_end || (name.after && name.is_within_epoch())) return std::nullopt;
   return name;
 }

@@ -162,8 +162,8 @@ void write_summary(std::string_view what, int exit_code, const RunningCall* call
 }
 
 /// `what`: "segmentation fault in stage ...". `terminal`: -1 if it has already been printed.
-void report(const Text& what, const RunningCall* call, int exit_code, std::uintptr_t interrupted,
-            int terminal) {
+void write_report(const Text& what, const RunningCall* call, int exit_code,
+                  std::uintptr_t interrupted, int terminal) {
   const int log = ::open(log_file.data(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   for (const int file : {terminal, log}) {
     (Text() << head).write_to(file);
@@ -206,7 +206,7 @@ extern "C" void on_crash(int signal, siginfo_t* info, void* context) {
     what.number(reinterpret_cast<std::uintptr_t>(info->si_addr), 16);
   }
   write_call(what, call);
-  report(what, call, of_signal + signal, interrupted_at(context), STDERR_FILENO);
+  write_report(what, call, of_signal + signal, interrupted_at(context), STDERR_FILENO);
   raise_default(signal);
 }
 
@@ -215,7 +215,7 @@ void on_end(const RunningCall* call) {
   Text what;
   what << "the program was ended";
   write_call(what, call);
-  report(what, call, static_cast<int>(ExitCode::internal), 0, nowhere);
+  write_report(what, call, static_cast<int>(ExitCode::internal), 0, nowhere);
 }
 
 /// A sanitizer has its own handler, with a better report.

@@ -14,8 +14,8 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Adds every "file" of the set, titled by the keys, numbers and titles on the way to it.
-void add_pictures(const Json& json, const std::string& title, const fs::path& folder,
-                  std::vector<DrawnPicture>& pictures) {
+void collect_pictures(const Json& json, const std::string& title, const fs::path& folder,
+                      std::vector<DrawnPicture>& pictures) {
   if (!json.is_object()) return;
   if (const auto file = json.find("file"); file != json.end()) {
     const fs::path path = file->get<std::string>();
@@ -23,7 +23,7 @@ void add_pictures(const Json& json, const std::string& title, const fs::path& fo
     pictures.push_back({title, folder / path});
   }
   for (const auto& [key, value] : json.items()) {
-    if (value.is_object()) add_pictures(value, title + "/" + key, folder, pictures);
+    if (value.is_object()) collect_pictures(value, title + "/" + key, folder, pictures);
     if (!value.is_array()) continue;
     std::size_t number = 0;
     for (const Json& element : value) {
@@ -31,7 +31,7 @@ void add_pictures(const Json& json, const std::string& title, const fs::path& fo
       const std::string name = element.is_object() && element.contains("title")
                                    ? element.at("title").get<std::string>()
                                    : fmt::format("{} {}", key, number);
-      add_pictures(element, title + "/" + name, folder, pictures);
+      collect_pictures(element, title + "/" + name, folder, pictures);
     }
   }
 }
@@ -67,7 +67,7 @@ DrawnPictures drawn_pictures(const fs::path& run, const std::string& flow, std::
       }
       const std::string title = flow + "/" + stage.filename().string();
       const auto sheet = set.find("sheet");
-      add_pictures(sheet == set.end() ? set : Json{{"file", *sheet}}, title, stage, pictures);
+      collect_pictures(sheet == set.end() ? set : Json{{"file", *sheet}}, title, stage, pictures);
     } catch (const Json::exception& problem) {
       drawn.problems.push_back(fmt::format("'{}': {}", file.string(), problem.what()));
       continue;

@@ -89,7 +89,7 @@ std::vector<std::string> row_of(const Score& score, const std::string& metric, c
 }
 
 /// The metric; with its flow if two flows record the same metric.
-std::string name_of(const Score& score, const std::vector<Score>& scores) {
+std::string score_name(const Score& score, const std::vector<Score>& scores) {
   const bool ambiguous = std::ranges::count(scores, score.metric, &Score::metric) > 1;
   return ambiguous ? fmt::format("{} ({})", score.metric, score.flow) : score.metric;
 }
@@ -112,7 +112,7 @@ std::string table_of(const std::vector<Score>& scores, const Shown& shown,
   std::vector<std::vector<std::string>> rows{std::move(head)};
   for (const Score& score : scores) {
     rows.push_back(
-        row_of(score, cut_front(name_of(score, scores), longest), shown, schedule, screen));
+        row_of(score, cut_front(score_name(score, scores), longest), shown, schedule, screen));
   }
   return columns(rows, {});
 }
@@ -142,7 +142,7 @@ std::string beside_lines(const std::vector<Score>& scores) {
   std::string text;
   for (const Score& score : scores) {
     if (score.beside.empty()) continue;
-    text += "compare " + name_of(score, scores) + " with";
+    text += "compare " + score_name(score, scores) + " with";
     for (const Score::Beside& one : score.beside) {
       text += fmt::format("{} {} {}", &one == score.beside.data() ? "" : ",", one.name,
                           number_with(one.value, score.standard_error));
@@ -167,7 +167,7 @@ std::string unproven_text(const std::vector<Score>& scores, const Screen& screen
     }
     if (names.empty()) continue;
     text += fmt::format("{}: {} is not {} {} by two standard errors\n",
-                        painted(screen, Paint::yellow, "warning"), name_of(score, scores),
+                        painted(screen, Paint::yellow, "warning"), score_name(score, scores),
                         score.better == Better::higher ? "above" : "below", enumerated(names));
   }
   return text;
@@ -207,7 +207,7 @@ std::string selection_text(const std::vector<Score>& scores) {
 
 /// The elements of a list of the scores, each once.
 template <class T>
-std::vector<T> distinct(const std::vector<Score>& scores, std::vector<T> Score::*list) {
+std::vector<T> distinct_in(const std::vector<Score>& scores, std::vector<T> Score::*list) {
   std::vector<T> all;
   for (const Score& score : scores) {
     for (const T& one : score.*list) {
@@ -220,7 +220,7 @@ std::vector<T> distinct(const std::vector<Score>& scores, std::vector<T> Score::
 /// The flows whose scores depend on predictions that are not trained.
 std::string untrained_text(const std::vector<Score>& scores) {
   std::string text;
-  for (const UntrainedField& one : distinct(scores, &Score::untrained)) {
+  for (const UntrainedField& one : distinct_in(scores, &Score::untrained)) {
     text += one.flow + " evaluates a guess: " + to_text(one) + "\n";
   }
   return text;
@@ -287,14 +287,14 @@ std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& sc
     constexpr std::size_t least = 12;
     std::size_t longest = 0;
     for (const Score& score : scores) {
-      longest = std::max(longest, columns_of(name_of(score, scores)));
+      longest = std::max(longest, columns_of(score_name(score, scores)));
     }
     const std::size_t over = width - screen.width;
     table =
         table_of(scores, shown, schedule, screen, longest > over + least ? longest - over : least);
   }
   return "\n" + title + "\n" + table + below + unproven_text(scores, screen) +
-         labels_text(distinct(scores, &Score::labels_read)) + untrained_text(scores) +
+         labels_text(distinct_in(scores, &Score::labels_read)) + untrained_text(scores) +
          selection_text(scores);
 }
 

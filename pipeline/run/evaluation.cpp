@@ -54,8 +54,8 @@ std::vector<const ParameterInfo*> initial_parameters(const Description& descript
 
 /// Rejects a key that would have no effect or that this verb sets. `evaluation`: the pipeline with
 /// the schedule of the evaluation.
-void refuse_without_effect(const std::string& setting, const CheckedPipeline& pipeline,
-                           const PipelineSpec& evaluation, const std::vector<std::string>& opened) {
+void refuse_ineffective(const std::string& setting, const CheckedPipeline& pipeline,
+                        const PipelineSpec& evaluation, const std::vector<std::string>& opened) {
   const std::string key = setting.substr(0, setting.find('='));
   const std::size_t dot = key.find('.');
   const std::string table = key.substr(0, dot);
@@ -137,7 +137,7 @@ std::vector<std::string> evaluation_overrides(const CheckedPipeline& trained,
   }
   const std::vector<std::string> opened = opening_order(evaluation);
   for (const std::string& setting : set) {
-    refuse_without_effect(setting, changed, evaluation, opened);
+    refuse_ineffective(setting, changed, evaluation, opened);
   }
   std::vector<std::string> each_epoch;
   for (const ScheduledFlow& turn : evaluation.schedule.each_epoch) each_epoch.push_back(turn.flow);

@@ -23,13 +23,14 @@ using tensorboard::EventHead;
 using tensorboard::EventKind;
 namespace {
 
-constexpr std::string_view name_begin = "events.out.tfevents.";
+constexpr std::string_view event_name_begin = "events.out.tfevents.";
 
 /// Sorted by name, the order in which TensorBoard reads them.
 std::vector<fs::path> event_files(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().filename().string().starts_with(name_begin)) files.push_back(entry.path());
+    if (entry.path().filename().string().starts_with(event_name_begin))
+      files.push_back(entry.path());
   }
   std::ranges::sort(files);
   return files;
@@ -39,7 +40,7 @@ std::vector<fs::path> event_files(const fs::path& folder) {
 std::int64_t time_of(const fs::path& file) {
   const std::string name = file.filename().string();
   std::int64_t time = 0;
-  std::from_chars(name.data() + name_begin.size(), name.data() + name.size(), time);
+  std::from_chars(name.data() + event_name_begin.size(), name.data() + name.size(), time);
   return time;
 }
 
@@ -60,7 +61,7 @@ std::string host_name() {
 fs::path next_file(const fs::path& folder, const std::vector<fs::path>& earlier) {
   auto time = static_cast<std::int64_t>(wall_time_now());
   for (const fs::path& file : earlier) time = std::max(time, time_of(file) + 1);
-  return folder / fmt::format("{}{:010}.{}.{}", name_begin, time, host_name(), ::getpid());
+  return folder / fmt::format("{}{:010}.{}.{}", event_name_begin, time, host_name(), ::getpid());
 }
 
 /// Calls `take` for each event of the files. A damaged or incomplete event ends its file, as in

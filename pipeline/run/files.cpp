@@ -7,17 +7,14 @@
 
 #include <array>
 #include <cerrno>
-#include <system_error>
 #include <utility>
-
-#include "seam/error.hpp"
 
 namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
 
 Error system_fault(const std::string& what, const fs::path& path, int number = errno) {
-  return Error(what + " '" + path.string() + "': " + std::generic_category().message(number));
+  return folder_fault(what, path, {number, std::generic_category()});
 }
 
 /// A new name in a folder is only safe once the folder itself is on the disk.
@@ -36,6 +33,10 @@ std::string process_in(const Descriptor& file) {
 }
 
 }  // namespace
+
+Error folder_fault(const std::string& what, const fs::path& path, const std::error_code& error) {
+  return Error(what + " '" + path.string() + "': " + error.message());
+}
 
 Descriptor::Descriptor(const fs::path& path, int flags) : path_(path) {
   constexpr mode_t mode = 0666;  // less the umask

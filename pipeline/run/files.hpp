@@ -14,7 +14,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
+
+#include "seam/error.hpp"
 
 namespace seam::host {
 
@@ -55,6 +58,9 @@ class WholeFile {
   bool committed_ = false;
 };
 
+/// "cannot list 'runs': Permission denied".
+Error folder_fault(const std::string& what, const std::filesystem::path& path,
+                   const std::error_code& error);
 void write_whole_file(const std::filesystem::path& path, std::string_view text);
 std::vector<std::byte> read_file(const std::filesystem::path& path);
 std::string read_text_file(const std::filesystem::path& path);

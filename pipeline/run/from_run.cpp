@@ -22,7 +22,8 @@ constexpr std::string_view epochs_key = "schedule.epochs";
 constexpr std::string_view stop_early_key = "schedule.stop_early";
 constexpr std::string_view patience_key = "schedule.stop_early.patience";
 
-const Difference* find(const std::vector<Difference>& differences, std::string_view key) {
+const Difference* find_difference(const std::vector<Difference>& differences,
+                                  std::string_view key) {
   const auto found = std::ranges::find(differences, key, &Difference::key);
   return found == differences.end() ? nullptr : &*found;
 }
@@ -224,7 +225,7 @@ SchedulePosition continued(const std::vector<Difference>& differences, const Sch
     }
     position.without_gain = position.epochs_measured = 0;
     position.stopped_early = false;
-  } else if (find(differences, patience_key) != nullptr && now.stop_early) {
+  } else if (find_difference(differences, patience_key) != nullptr && now.stop_early) {
     position.stopped_early = position.without_gain >= now.stop_early->patience;
   }
   if (position.epochs_done < now.epochs && !position.stopped_early) position.after_done = false;
@@ -233,7 +234,7 @@ SchedulePosition continued(const std::vector<Difference>& differences, const Sch
 
 void refuse_without_effect(const std::vector<Difference>& differences, const ScheduleSpec& now,
                            const SchedulePosition& position) {
-  if (find(differences, epochs_key) != nullptr && now.epochs <= position.epochs_done) {
+  if (find_difference(differences, epochs_key) != nullptr && now.epochs <= position.epochs_done) {
     throw Error(fmt::format("'{}' cannot be {}: {} epochs are already done; set a larger number",
                             epochs_key, now.epochs, position.epochs_done),
                 Fault::configuration);

@@ -23,36 +23,36 @@ namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_part(const std::string& message) {
   throw Error(message, Fault::configuration);
 }
 
 using Environment = std::map<std::string, std::string>;
 
-std::uint64_t number_of(const Environment& environment, const std::string& name) {
+std::uint64_t environment_number(const Environment& environment, const std::string& name) {
   const auto found = environment.find(name);
   if (found == environment.end()) {
-    refuse(
+    refuse_part(
         fmt::format("--shard auto needs the environment variable {}, which is not set; write "
                     "the shard as --shard NUMBER/COUNT",
                     name));
   }
   const auto number = number_in<std::uint64_t>(found->second);
   if (!number) {
-    refuse(fmt::format("the environment variable {} is '{}', but must be a number", name,
-                       found->second));
+    refuse_part(fmt::format("the environment variable {} is '{}', but must be a number", name,
+                            found->second));
   }
   return *number;
 }
 
 /// Of a Slurm array such as --array=0-99.
 Shard slurm_shard(const Environment& environment) {
-  const std::uint64_t first = number_of(environment, "SLURM_ARRAY_TASK_MIN");
-  const std::uint64_t last = number_of(environment, "SLURM_ARRAY_TASK_MAX");
-  const std::uint64_t count = number_of(environment, "SLURM_ARRAY_TASK_COUNT");
-  const std::uint64_t task = number_of(environment, "SLURM_ARRAY_TASK_ID");
+  const std::uint64_t first = environment_number(environment, "SLURM_ARRAY_TASK_MIN");
+  const std::uint64_t last = environment_number(environment, "SLURM_ARRAY_TASK_MAX");
+  const std::uint64_t count = environment_number(environment, "SLURM_ARRAY_TASK_COUNT");
+  const std::uint64_t task = environment_number(environment, "SLURM_ARRAY_TASK_ID");
   if (last - first + 1 != count || task < first || task > last) {
-    refuse(
+    refuse_part(
         fmt::format("--shard auto needs a Slurm array without gaps, such as --array=0-99, but "
                     "this one has {} tasks from {} to {}; write the shard as --shard "
                     "NUMBER/COUNT",
@@ -65,22 +65,22 @@ Shard shard_of(const Environment& environment) {
   const bool slurm = environment.contains("SLURM_ARRAY_TASK_ID");
   const bool kubernetes = environment.contains("JOB_COMPLETION_INDEX");
   if (slurm && kubernetes) {
-    refuse(
+    refuse_part(
         "--shard auto is ambiguous, because both SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX are "
         "set; write the shard as --shard NUMBER/COUNT");
   }
   if (slurm) return slurm_shard(environment);
   if (!kubernetes) {
-    refuse(
+    refuse_part(
         "--shard auto needs the environment of a Slurm array (SLURM_ARRAY_TASK_ID) or of an "
         "indexed Kubernetes Job (JOB_COMPLETION_INDEX); write the shard as --shard NUMBER/COUNT");
   }
-  return {number_of(environment, "JOB_COMPLETION_INDEX"),
-          number_of(environment, "JOB_COMPLETIONS")};
+  return {environment_number(environment, "JOB_COMPLETION_INDEX"),
+          environment_number(environment, "JOB_COMPLETIONS")};
 }
 
 /// A text without two numbers gives a shard that does not exist.
-Shard parsed(std::string_view text) {
+Shard parsed_shard(std::string_view text) {
   const std::size_t slash = std::min(text.find('/'), text.size());
   const std::string_view after = text.substr(std::min(slash + 1, text.size()));
   return {number_in<std::uint64_t>(text.substr(0, slash)).value_or(~std::uint64_t{0}),
@@ -121,11 +121,11 @@ std::string to_text(const Shard& shard) {
 
 Shard shard_from(std::string_view text, const Environment& environment) {
   const bool automatic = text == "auto";
-  const Shard shard = automatic ? shard_of(environment) : parsed(text);
+  const Shard shard = automatic ? shard_of(environment) : parsed_shard(text);
   if (exists(shard)) return shard;
   const std::string given =
       automatic ? "the environment's " + to_text(shard) : fmt::format("'{}'", text);
-  refuse(
+  refuse_part(
       fmt::format("--shard takes NUMBER/COUNT with numbers from 0, such as 0/8 to 7/8, or auto, "
                   "not {}",
                   given));
@@ -134,9 +134,9 @@ Shard shard_from(std::string_view text, const Environment& environment) {
 std::optional<Shard> recorded_shard(const fs::path& run) {
   const std::string text = read_launch(run).shard;
   if (text.empty()) return std::nullopt;
-  const Shard shard = parsed(text);
+  const Shard shard = parsed_shard(text);
   if (!exists(shard)) {
-    refuse(
+    refuse_part(
         fmt::format("'{}' is damaged: in the first lines, 'shard' is '{}', but must be "
                     "NUMBER/COUNT; restore the file, or remove the folder",
                     (run / "resolved.toml").string(), text));
@@ -167,7 +167,7 @@ void refuse_unless_splittable(const CheckedPipeline& pipeline) {
     if (!sharding.obstacle.empty()) throw cannot_split(flow, sharding);
   }
   if (const auto outside = written_elsewhere(pipeline)) {
-    refuse(
+    refuse_part(
         fmt::format("stage '{}' may write to '{}', which all shards would share; use a path "
                     "relative to the run folder: --set {}=FOLDER",
                     outside->stage, outside->path, outside->key));
@@ -227,7 +227,7 @@ std::string digest_of(const PartInputs& inputs) {
 void refuse_other_parts(const fs::path& out, const Shard& shard, const PartInputs& inputs) {
   if (!fs::is_directory(out)) return;
   if (fs::exists(out / "resolved.toml")) {
-    refuse(
+    refuse_part(
         fmt::format("'{}' contains a run; with --shard, --run-dir is the folder of all shards: "
                     "choose a new or empty one",
                     out.string()));
@@ -248,7 +248,7 @@ void refuse_other_parts(const fs::path& out, const Shard& shard, const PartInput
       difference = difference_between(read_inputs(entry.path()), inputs);
     }
     if (difference.empty()) continue;
-    refuse(
+    refuse_part(
         fmt::format("'{}' was made differently: {}; the shards of one folder belong together: "
                     "choose another --run-dir, or remove '{}'",
                     entry.path().string(), difference, out.string()));

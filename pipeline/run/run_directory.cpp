@@ -34,12 +34,8 @@ std::string folder_name(const std::string& name) {
   return result.empty() ? "run" : result;
 }
 
-std::string quoted(const std::string& text) {
+std::string toml_quoted(const std::string& text) {
   return seam::to_text(Value{as_utf8(text)});  // as TOML writes it
-}
-
-Error folder_fault(const std::string& what, const fs::path& path, const std::error_code& error) {
-  return Error(what + " '" + path.string() + "': " + error.message());
 }
 
 void refuse_unless_empty(const fs::path& folder) {
@@ -61,7 +57,7 @@ void make_folder(const fs::path& path) {
   if (error) throw folder_fault("cannot create the run folder", path, error);
 }
 
-std::string text_of(const toml::table& table, std::string_view key) {
+std::string toml_text(const toml::table& table, std::string_view key) {
   return table[key].value_or(std::string());
 }
 
@@ -116,25 +112,25 @@ std::string headed_text(const Launch& launch, const std::string& pipeline) {
     text += head_mark;
     text += content + "\n";
   };
-  line("seam = " + quoted(launch.version));
-  line("compiler = " + quoted(launch.compiler));
-  line("started = " + quoted(launch.started));
-  line("file = " + quoted(launch.file));
-  line("working_directory = " + quoted(launch.working_directory));
+  line("seam = " + toml_quoted(launch.version));
+  line("compiler = " + toml_quoted(launch.compiler));
+  line("started = " + toml_quoted(launch.started));
+  line("file = " + toml_quoted(launch.file));
+  line("working_directory = " + toml_quoted(launch.working_directory));
   if (!launch.shard.empty()) {
-    line("shard = " + quoted(launch.shard));
-    line("numerics = " + quoted(launch.numerics));
+    line("shard = " + toml_quoted(launch.shard));
+    line("numerics = " + toml_quoted(launch.numerics));
   }
   for (const PluginUsed& plugin : launch.plugins) {
     line("[[plugin]]");
-    line("path = " + quoted(plugin.path));
-    line("sha256 = " + quoted(plugin.sha256));
-    line("libtorch = " + quoted(plugin.libtorch));
-    line("opencv = " + quoted(plugin.opencv));
+    line("path = " + toml_quoted(plugin.path));
+    line("sha256 = " + toml_quoted(plugin.sha256));
+    line("libtorch = " + toml_quoted(plugin.libtorch));
+    line("opencv = " + toml_quoted(plugin.opencv));
   }
   const auto values = [&](const std::string& table, const auto& of_keys) {
     if (!of_keys.empty()) line("[" + table + "]");
-    for (const auto& [key, value] : of_keys) line(quoted(key) + " = " + quoted(value));
+    for (const auto& [key, value] : of_keys) line(toml_quoted(key) + " = " + toml_quoted(value));
   };
   values("data", launch.data);
   values("initial", launch.initial);
@@ -142,10 +138,10 @@ std::string headed_text(const Launch& launch, const std::string& pipeline) {
   const auto origin = [&](const std::string& table, const RunOrigin& run) {
     if (run.run.empty()) return;
     line("[" + table + "]");
-    line("run = " + quoted(run.run));
-    line("checkpoint = " + quoted(run.checkpoint));
-    if (!run.sha256.empty()) line("sha256 = " + quoted(run.sha256));
-    if (!run.weights.empty()) line("weights = " + quoted(run.weights));
+    line("run = " + toml_quoted(run.run));
+    line("checkpoint = " + toml_quoted(run.checkpoint));
+    if (!run.sha256.empty()) line("sha256 = " + toml_quoted(run.sha256));
+    if (!run.weights.empty()) line("weights = " + toml_quoted(run.weights));
   };
   origin("from", launch.from);
   origin("evaluates", launch.evaluates);
@@ -171,16 +167,16 @@ Launch parse_launch(const std::string& text, const std::string& file) {
   Launch launch;
   try {
     const toml::table table = toml::parse(std::string_view(head), std::string_view(file));
-    launch.version = text_of(table, "seam");
-    launch.compiler = text_of(table, "compiler");
-    launch.started = text_of(table, "started");
-    launch.file = text_of(table, "file");
-    launch.working_directory = text_of(table, "working_directory");
-    launch.shard = text_of(table, "shard");
-    launch.numerics = text_of(table, "numerics");
+    launch.version = toml_text(table, "seam");
+    launch.compiler = toml_text(table, "compiler");
+    launch.started = toml_text(table, "started");
+    launch.file = toml_text(table, "file");
+    launch.working_directory = toml_text(table, "working_directory");
+    launch.shard = toml_text(table, "shard");
+    launch.numerics = toml_text(table, "numerics");
     for_each_table(table, "plugin", [&](const toml::table& plugin) {
-      launch.plugins.push_back({text_of(plugin, "path"), text_of(plugin, "sha256"),
-                                text_of(plugin, "libtorch"), text_of(plugin, "opencv")});
+      launch.plugins.push_back({toml_text(plugin, "path"), toml_text(plugin, "sha256"),
+                                toml_text(plugin, "libtorch"), toml_text(plugin, "opencv")});
     });
     launch.data = texts_of(table, "data");
     launch.initial = texts_of(table, "initial");
@@ -190,8 +186,8 @@ Launch parse_launch(const std::string& text, const std::string& file) {
     const auto origin = [&table](std::string_view key) {
       const toml::table* run = table[key].as_table();
       return run == nullptr ? RunOrigin()
-                            : RunOrigin{text_of(*run, "run"), text_of(*run, "checkpoint"),
-                                        text_of(*run, "sha256"), text_of(*run, "weights")};
+                            : RunOrigin{toml_text(*run, "run"), toml_text(*run, "checkpoint"),
+                                        toml_text(*run, "sha256"), toml_text(*run, "weights")};
     };
     launch.from = origin("from");
     launch.evaluates = origin("evaluates");

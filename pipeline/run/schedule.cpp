@@ -12,8 +12,6 @@
 namespace seam::host {
 namespace {
 
-using FlowEnd = ScheduleSteps::FlowEnd;
-
 /// Returns whether every flow of the epochs has run since the epoch `from`, in which this process
 /// began.
 bool all_had_a_turn(const ScheduleSpec& schedule, std::int64_t from, std::int64_t epochs_done) {
@@ -72,7 +70,7 @@ ScheduleEnd run_flows(const std::vector<std::string>& flows, std::int64_t epoch,
     }
     const std::string& flow = flows[static_cast<std::size_t>(position.flows_done)];
     if (steps.wants_checkpoint_before(flow)) steps.checkpoint(position);
-    if (steps.run_flow(flow, epoch) == FlowEnd::stopped) return ScheduleEnd::stopped;
+    if (steps.run_flow(flow, epoch) == ScheduleSteps::FlowEnd::stopped) return ScheduleEnd::stopped;
     ++position.flows_done;
   }
   position.flows_done = 0;

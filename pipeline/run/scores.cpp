@@ -24,7 +24,7 @@ constexpr std::string_view chance_suffix = ".chance";
 
 /// A headline as one flow recorded it: the stage's position in the flow, the headline's in its
 /// declaration.
-struct Recorded {
+struct RecordedHeadline {
   std::size_t stage = 0;
   std::size_t headline = 0;
   std::string metric;  // "stage.metric"
@@ -32,9 +32,9 @@ struct Recorded {
 };
 
 /// In order of importance.
-std::vector<Recorded> recorded_headlines(const CheckedPipeline& pipeline, const FlowSpec& flow,
-                                         const FlowMeans& means) {
-  std::vector<Recorded> found;
+std::vector<RecordedHeadline> recorded_headlines(const CheckedPipeline& pipeline,
+                                                 const FlowSpec& flow, const FlowMeans& means) {
+  std::vector<RecordedHeadline> found;
   std::set<std::string> seen;
   for (std::size_t at = 0; at < flow.nodes.size(); ++at) {
     const std::string prefix = flow.nodes[at].stage + ".";
@@ -61,7 +61,7 @@ std::string stage_of(const std::string& metric) {
 
 /// The standard error of a value that was recorded once. A mean of several values has a different
 /// error.
-std::optional<double> error_of(const FlowMeans& means, const std::string& metric) {
+std::optional<double> standard_error_of(const FlowMeans& means, const std::string& metric) {
   const auto value = means.find(metric);
   const auto error = means.find(metric + std::string(error_suffix));
   if (error == means.end() || error->second.count != 1 || value->second.count != 1 ||
@@ -124,7 +124,7 @@ Json finite_or_null(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }
 
-Json to_json(const Score& score) {
+Json stored_score(const Score& score) {
   Json json{{"metric", score.metric},
             {"value", finite_or_null(score.value)},
             {"standard_error", score.standard_error ? Json(*score.standard_error) : Json()},
@@ -202,7 +202,7 @@ bool Scores::flow_ended(const std::string& flow, std::int64_t epoch, const std::
   const PipelineSpec& spec = pipeline_.spec;
   const auto found = std::ranges::find(spec.flows, flow, &FlowSpec::name);
   if (found == spec.flows.end()) return false;  // resolved.toml has been changed
-  std::vector<Recorded> recorded = recorded_headlines(pipeline_, *found, means);
+  std::vector<RecordedHeadline> recorded = recorded_headlines(pipeline_, *found, means);
   const int training = trains(pipeline_, *found) ? 2 : 1;
   const auto position = static_cast<std::size_t>(found - spec.flows.begin());
   std::vector<SelectedWeights> weights;
@@ -216,7 +216,7 @@ bool Scores::flow_ended(const std::string& flow, std::int64_t epoch, const std::
     Score score;
     score.metric = metric;
     score.value = means.at(metric).value;
-    score.standard_error = error_of(means, metric);
+    score.standard_error = standard_error_of(means, metric);
     score.better = better;
     score.flow = flow;
     score.epoch = epoch;
@@ -236,11 +236,12 @@ bool Scores::flow_ended(const std::string& flow, std::int64_t epoch, const std::
     noted = true;
   };
   if (const auto& rule = spec.schedule.stop_early; rule && means.contains(rule->metric)) {
-    std::erase_if(recorded, [&](const Recorded& one) { return one.metric == rule->metric; });
+    std::erase_if(recorded,
+                  [&](const RecordedHeadline& one) { return one.metric == rule->metric; });
     add({0, position, 0, 0, rule->metric}, rule->metric,
         rule->goal == Goal::highest ? Better::higher : Better::lower);
   }
-  for (const Recorded& one : recorded) {
+  for (const RecordedHeadline& one : recorded) {
     add({training, position, one.stage, one.headline, one.metric}, one.metric, one.better);
   }
   return noted;
@@ -336,7 +337,7 @@ bool is_better(double value, double than, Better better) {
 std::vector<std::string> headlines_of(const CheckedPipeline& pipeline, const FlowSpec& flow,
                                       const FlowMeans& means) {
   std::vector<std::string> names;
-  for (const Recorded& one : recorded_headlines(pipeline, flow, means)) {
+  for (const RecordedHeadline& one : recorded_headlines(pipeline, flow, means)) {
     names.push_back(one.metric);
   }
   return names;
@@ -344,7 +345,7 @@ std::vector<std::string> headlines_of(const CheckedPipeline& pipeline, const Flo
 
 std::string score_json(const std::vector<Score>& scores) {
   Json list = Json::array();
-  for (const Score& score : scores) list.push_back(to_json(score));
+  for (const Score& score : scores) list.push_back(stored_score(score));
   return json_line({{"format", score_format}, {"scores", std::move(list)}}) + "\n";
 }
 

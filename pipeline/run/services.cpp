@@ -14,7 +14,7 @@ namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
 
-std::uint64_t size_of(const fs::path& file) {
+std::uint64_t bytes_in(const fs::path& file) {
   std::error_code error;
   const auto size = fs::file_size(file, error);
   return error ? 0 : size;
@@ -40,7 +40,7 @@ RunServices::RunServices(Display& display, const StopState* stop, const fs::path
                          fs::path filed_in, Reports reports)
     : display_(display),
       stop_(stop),
-      log_(log, size_of(log)),
+      log_(log, bytes_in(log)),
       filed_in_(std::move(filed_in)),
       reports_(reports) {}
 

@@ -36,7 +36,7 @@ double mean_between(const std::vector<double>& values, std::size_t from, std::si
                values.begin() + static_cast<std::ptrdiff_t>(to)});
 }
 
-double seconds_of(std::chrono::system_clock::time_point time) {
+double unix_seconds(std::chrono::system_clock::time_point time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
@@ -92,7 +92,7 @@ void TensorBoardLog::flow_ended(const FlowRecord& record, const std::vector<Reco
   if (!complete && steps == 0) return;
   const std::int64_t epochs = record.when == "before" ? 0 : record.epoch + 1;
   const std::int64_t before = by_steps ? record.steps_before : epochs;
-  const double began = seconds_of(record.began);
+  const double began = unix_seconds(record.began);
   std::vector<std::string> events;
   for (const ScalarsAtStep& at : scalars_of(series, record.flow, before, steps)) {
     // The time of each value is not known, so they are spread over the flow's duration.

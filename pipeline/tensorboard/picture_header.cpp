@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstdint>
 
 namespace seam::host::tensorboard {
@@ -9,13 +10,11 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-constexpr unsigned bits_of_byte = 8;
-
 /// Reads a big-endian number, as in both formats; the bytes must exist.
 std::uint32_t number_at(Bytes file, std::size_t at, std::size_t bytes) {
   std::uint32_t number = 0;
   for (const std::byte byte : file.subspan(at, bytes)) {
-    number = (number << bits_of_byte) | std::to_integer<std::uint32_t>(byte);
+    number = (number << CHAR_BIT) | std::to_integer<std::uint32_t>(byte);
   }
   return number;
 }

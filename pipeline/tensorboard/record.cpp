@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/crc.hpp>
+#include <climits>
 #include <cstddef>
 #include <istream>
 #include <type_traits>
@@ -10,7 +11,6 @@
 namespace seam::host::tensorboard {
 namespace {
 
-constexpr int bits_of_byte = 8;
 constexpr std::size_t length_bytes = sizeof(std::uint64_t);
 constexpr std::size_t crc_bytes = sizeof(std::uint32_t);
 
@@ -19,7 +19,7 @@ std::string little_endian(T number) {
   static_assert(std::is_unsigned_v<T>);
   std::string bytes;
   for (std::size_t at = 0; at < sizeof(T); ++at) {
-    bytes += static_cast<char>(static_cast<unsigned char>(number >> (bits_of_byte * at)));
+    bytes += static_cast<char>(static_cast<unsigned char>(number >> (CHAR_BIT * at)));
   }
   return bytes;
 }
@@ -28,7 +28,7 @@ template <class T>
 T number_from(std::string_view bytes) {
   T number = 0;
   for (std::size_t at = 0; at < sizeof(T); ++at) {
-    number |= static_cast<T>(static_cast<unsigned char>(bytes[at])) << (bits_of_byte * at);
+    number |= static_cast<T>(static_cast<unsigned char>(bytes[at])) << (CHAR_BIT * at);
   }
   return number;
 }

@@ -10,7 +10,7 @@
 namespace seam::host {
 namespace {
 
-using Row = std::vector<std::string>;
+using Cells = std::vector<std::string>;
 
 /// Without the marks of code and strong emphasis.
 std::string plain(std::string_view text) {
@@ -27,10 +27,10 @@ std::string plain(std::string_view text) {
 }
 
 /// The cells between the bars; "\|" is a bar within one.
-Row cells_of(std::string_view line) {
+Cells cells_of(std::string_view line) {
   line = trimmed(line, " ");
   line.remove_prefix(1);
-  Row cells(1);
+  Cells cells(1);
   for (std::size_t at = 0; at < line.size(); ++at) {
     if (line.substr(at, 2) == "\\|") {
       cells.back() += '|';
@@ -58,9 +58,9 @@ std::string table_as_text(const std::vector<std::string_view>& lines, std::size_
   for (std::string& title : cells_of(lines.front())) {
     columns.push_back({std::move(title), Align::left, Room::fixed});
   }
-  std::vector<Row> rows;
+  std::vector<Cells> rows;
   for (std::size_t at = 1; at < lines.size(); ++at) {
-    Row row = cells_of(lines[at]);
+    Cells row = cells_of(lines[at]);
     row.resize(columns.size());
     if (at == 1 && is_rule(lines[at])) {
       for (std::size_t column = 0; column < columns.size(); ++column) {
@@ -74,15 +74,15 @@ std::string table_as_text(const std::vector<std::string_view>& lines, std::size_
   std::string text;
   for (std::size_t from = 1; from == 1 || from < columns.size();) {
     std::vector<TableColumn> part{columns.front()};
-    std::vector<Row> part_rows;
-    for (const Row& row : rows) part_rows.push_back({row.front()});
+    std::vector<Cells> part_rows;
+    for (const Cells& row : rows) part_rows.push_back({row.front()});
     std::size_t to = from;
     while (to < columns.size()) {
       part.push_back(columns[to]);
       for (std::size_t row = 0; row < rows.size(); ++row) part_rows[row].push_back(rows[row][to]);
       if (to > from && table_width(part, part_rows) > width) {
         part.pop_back();
-        for (Row& row : part_rows) row.pop_back();
+        for (Cells& row : part_rows) row.pop_back();
         break;
       }
       ++to;

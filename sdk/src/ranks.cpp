@@ -21,7 +21,7 @@ constexpr char going_on = 'g';
 constexpr char stopping = 's';  // continues too, but asks all ranks to stop
 constexpr char failing = 'f';
 
-std::string rank_text(std::size_t rank) {
+std::string rank_name(std::size_t rank) {
   return "rank " + std::to_string(rank);
 }
 
@@ -68,7 +68,7 @@ void Ranks::agree(const std::string& what, std::chrono::milliseconds patience) {
     shall_stop_ = shall_stop_ || word.starts_with(stopping);
     if (word.size() < 2 || word[0] != failing) continue;
     parted_ = true;
-    throw Error(rank_text(rank) + " failed: " + word.substr(2), static_cast<Fault>(word[1] - '0'));
+    throw Error(rank_name(rank) + " failed: " + word.substr(2), static_cast<Fault>(word[1] - '0'));
   }
   const auto place_in = [](const std::string& word) {
     return std::string_view(word).substr(std::min<std::size_t>(word.size(), 1));
@@ -79,7 +79,7 @@ void Ranks::agree(const std::string& what, std::chrono::milliseconds patience) {
     parted_ = true;
     throw Error("the ranks do not compute the same: rank 0 is at " +
                     std::string(place_in(words.front())) + "; " +
-                    rank_text(static_cast<std::size_t>(differs - words.begin())) + " is at " +
+                    rank_name(static_cast<std::size_t>(differs - words.begin())) + " is at " +
                     std::string(place_in(*differs)) +
                     "; all ranks need the same files, and processors of one type",
                 Fault::data);

@@ -10,7 +10,7 @@ namespace seam::retrieval {
 namespace {
 
 /// Checks one mask's result for `queries` queries on a gallery of `images`; empty if it is valid.
-std::string problem_with(const Ranking& ranking, std::size_t queries, std::int64_t images) {
+std::string ranking_problem(const Ranking& ranking, std::size_t queries, std::int64_t images) {
   const Neighbours& found = ranking.neighbours;
   const std::string under = " under mask " + to_string(ranking.mask);
   if (found.k < 1) return "it has no neighbours" + under;
@@ -100,7 +100,7 @@ std::string problem_with(const Rankings& rankings) {
   }
   if (rankings.by_mask.empty()) return "it has no result for any mask";
   for (auto ranking = rankings.by_mask.begin(); ranking != rankings.by_mask.end(); ++ranking) {
-    std::string problem = problem_with(*ranking, queries, rankings.gallery_images);
+    std::string problem = ranking_problem(*ranking, queries, rankings.gallery_images);
     if (!problem.empty()) return problem;
     if (ranking->neighbours.k != rankings.by_mask.front().neighbours.k) {
       return "its masks have different numbers of neighbours";

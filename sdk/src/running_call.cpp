@@ -14,7 +14,8 @@ constexpr int internal_error = 5;  // as in docs/exit-codes.md
 
 // Global state, because exit and signal handlers cannot reach it in any other way.
 thread_local const RunningCall* innermost = nullptr;
-std::atomic<void (*)(const RunningCall*)> told = nullptr;
+using Listener = void (*)(const RunningCall*);
+std::atomic<Listener> told = nullptr;
 const pid_t home = ::getpid();
 
 [[noreturn]] void end_at_once(int status) {

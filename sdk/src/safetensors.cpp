@@ -64,7 +64,7 @@ constexpr std::array stored_types{Stored{"bool", "BOOL", "bool"},
                                   Stored{"ComplexDouble", "F64", "f64", true}};
 
 /// The archive type of a dtype; nullopt if there is none.
-std::optional<std::string_view> type_of(std::string_view dtype) {
+std::optional<std::string_view> type_of_dtype(std::string_view dtype) {
   if (dtype == "C64") return "ComplexFloat";
   const auto* const found = std::ranges::find(stored_types, dtype, &Stored::dtype);
   if (found == stored_types.end()) return std::nullopt;
@@ -227,7 +227,7 @@ Described described(const std::string& name, const Json& json, const fs::path& f
   for (const auto& [key, value] : json.items()) {
     if (key == "dtype" && value.is_string()) {
       const auto dtype = value.get<std::string>();
-      const auto type = type_of(dtype);
+      const auto type = type_of_dtype(dtype);
       if (!type) {
         throw Error("'" + file.string() + "': tensor '" + name + "' has elements of type " + dtype +
                     ", which Seam does not read; convert it in Python, for example to float32");

@@ -32,7 +32,7 @@ bool is_changed(const Packet::Slot& before, const Packet::Slot& now) {
   return now.type->equal != nullptr && !now.type->equal(before.value.get(), now.value.get());
 }
 
-void add(std::string& problems, std::string_view verb, std::string_view field) {
+void add_write(std::string& problems, std::string_view verb, std::string_view field) {
   problems += (problems.empty() ? "it " : "; it ") + std::string(verb) + " field '" +
               std::string(field) + "', but does not declare it with d.provides(...)";
 }
@@ -79,9 +79,9 @@ std::string WriteWatch::problem(const Packet* after) const {
     const auto before =
         std::ranges::find(held_, now.name, [](const Held& h) { return h.slot.name; });
     if (before == held_.end()) {
-      if (!provides(description_, now.name)) add(problems, "adds", now.name);
+      if (!provides(description_, now.name)) add_write(problems, "adds", now.name);
     } else if (!before->may_change && is_changed(before->slot, now)) {
-      add(problems, "changes", now.name);
+      add_write(problems, "changes", now.name);
     }
   }
   return problems;
@@ -90,7 +90,7 @@ std::string WriteWatch::problem(const Packet* after) const {
 std::string undeclared_fields(const Packet& made, const Description& description) {
   std::string problems;
   for (const Packet::Slot& slot : made.slots()) {
-    if (!provides(description, slot.name)) add(problems, "adds", slot.name);
+    if (!provides(description, slot.name)) add_write(problems, "adds", slot.name);
   }
   return problems;
 }

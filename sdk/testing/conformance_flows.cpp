@@ -140,7 +140,7 @@ std::vector<InLanes> in_lanes_of_two_ranks(const Candidate& candidate) {
 }
 
 /// Returns a description of the first difference, or nullopt.
-std::optional<std::string> difference(const InLanes& a, const InLanes& b) {
+std::optional<std::string> lane_difference(const InLanes& a, const InLanes& b) {
   if (!b.problem.empty()) return b.problem;
   if (auto found = difference(a.result, b.result)) return found;
   for (std::size_t at = 0; at < a.archives.size(); ++at) {
@@ -163,13 +163,13 @@ void add_differences_of_lanes(const Candidate& candidate, Findings& findings) {
     if (line.starts_with("an error: ")) return findings.push_back("in two lanes: " + line);
   }
   const auto recompute = in_lanes(candidate, {2, LaneMemory::recompute});
-  if (const auto found = difference(*keep, *recompute)) {
+  if (const auto found = lane_difference(*keep, *recompute)) {
     findings.push_back("lanes that are computed again for the gradient: " + *found);
   }
   for (std::size_t rank = 0; const InLanes& own : in_lanes_of_two_ranks(candidate)) {
     // Only rank 0 records metrics, so those of other ranks may be of their own lanes.
-    const auto found = rank == 0 ? difference(*keep, own)
-                                 : difference(without_metrics(*keep), without_metrics(own));
+    const auto found = rank == 0 ? lane_difference(*keep, own)
+                                 : lane_difference(without_metrics(*keep), without_metrics(own));
     if (found) {
       findings.push_back("lanes shared out to two ranks, rank " + std::to_string(rank) + ": " +
                          *found);

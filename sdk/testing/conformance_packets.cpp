@@ -8,7 +8,7 @@ namespace seam::testing::checks {
 namespace {
 
 /// Whether one is a copy of the other, possibly on a different device.
-bool same_value(const Packet::Slot& a, const Packet::Slot& b) {
+bool equal_slots(const Packet::Slot& a, const Packet::Slot& b) {
   return a.type->name == b.type->name && a.type->equal != nullptr &&
          a.type->equal(a.value.get(), b.value.get());
 }
@@ -26,7 +26,7 @@ void compare_with_input(const Packet& out, const Packet& in, const Description& 
     if (before == nullptr) {
       findings.push_back("it adds field '" + std::string(slot.name) +
                          "' without declaring that it provides it: d.provides(...)");
-    } else if (before->value != slot.value && !same_value(*before, slot)) {
+    } else if (before->value != slot.value && !equal_slots(*before, slot)) {
       findings.push_back("it changes field '" + std::string(slot.name) +
                          "' without declaring that it provides it: d.provides(...)");
     }

@@ -37,7 +37,7 @@ SopRow parse_row(const ListRow& row) {
   return parsed;
 }
 
-std::vector<SopRow> parse(const ListText& list) {
+std::vector<SopRow> parse_rows(const ListText& list) {
   ListReader lines(list);
   const ListRow& row = lines.row();
   if (lines.next() && !std::ranges::equal(row.columns, names)) {
@@ -57,7 +57,7 @@ struct Place {
   [[nodiscard]] std::string text() const { return list->name + ":" + std::to_string(row->line); }
 };
 
-class Join {
+class SopJoin {
  public:
   void add(const ListText& list, const std::vector<SopRow>& rows) {
     for (const SopRow& row : rows) {
@@ -138,9 +138,9 @@ std::vector<std::string> names_of_categories(const SopLists& lists) {
   return categories;
 }
 
-constexpr std::array<const char*, 2> split_names{"train", "test"};
+constexpr std::array<const char*, 2> sop_splits{"train", "test"};
 
-std::string text_of(const SopCounts& counts) {
+std::string counts_text(const SopCounts& counts) {
   return counted(counts.images, "image") + " of " + counted(counts.items, "class", "classes");
 }
 
@@ -149,8 +149,8 @@ std::string text_of(const SopCounts& counts) {
 SopLists join_sop_lists(const ListText& train, const ListText& test,
                         const std::optional<ListText>& info) {
   SopLists lists;
-  lists.rows = {parse(train), parse(test)};
-  Join join;
+  lists.rows = {parse_rows(train), parse_rows(test)};
+  SopJoin join;
   join.add(train, lists.rows[0]);
   join.add(test, lists.rows[1]);
   for (std::size_t split = 0; split < lists.rows.size(); ++split) {
@@ -164,8 +164,8 @@ SopLists join_sop_lists(const ListText& train, const ListText& test,
   }
   lists.categories = names_of_categories(lists);
   if (!info) return lists;
-  Join of_info;  // only to find duplicates
-  const std::vector<SopRow> rows = parse(*info);
+  SopJoin of_info;  // only to find duplicates
+  const std::vector<SopRow> rows = parse_rows(*info);
   of_info.add(*info, rows);
   lists.only_in_info = join.unknown(*info, rows);
   lists.not_in_info = join.images() - (of_info.images() - lists.only_in_info);
@@ -201,12 +201,12 @@ SopLists Sop::read() const {
 
 std::string Sop::difference_of(const SopLists& lists) const {
   std::string text;
-  for (std::size_t split = 0; split < split_names.size(); ++split) {
+  for (std::size_t split = 0; split < sop_splits.size(); ++split) {
     const SopCounts published = published_sop_counts()[split];
     if (lists.counts[split] == published) continue;
-    add_clause(text, std::string("the ") + split_names[split] + " list has " +
-                         text_of(lists.counts[split]) + " instead of the published " +
-                         text_of(published));
+    add_clause(text, std::string("the ") + sop_splits[split] + " list has " +
+                         counts_text(lists.counts[split]) + " instead of the published " +
+                         counts_text(published));
   }
   if (split_ != SopSplit::test) add_clause(text, "images of the train list");
   const std::int64_t all = lists.counts[static_cast<std::size_t>(split_)].images;
@@ -219,8 +219,8 @@ std::string Sop::difference_of(const SopLists& lists) const {
 void Sop::open(Context& context) {
   const SopLists lists = read();
   const auto split = static_cast<std::size_t>(split_);
-  const std::string images = std::string(split_names[split]) + " images";
-  const fs::path list = root_ / (std::string("Ebay_") + split_names[split] + ".txt");
+  const std::string images = std::string(sop_splits[split]) + " images";
+  const fs::path list = root_ / (std::string("Ebay_") + sop_splits[split] + ".txt");
   std::vector<PictureRow> rows;
   rows.reserve(lists.rows[split].size());
   for (const SopRow& row : lists.rows[split]) {
@@ -228,12 +228,12 @@ void Sop::open(Context& context) {
                     static_cast<std::int64_t>(rows.size()), row.line});
   }
   require_first(rows, images);
-  for (std::size_t each = 0; each < split_names.size(); ++each) {
-    context.info(std::string(split_names[each]) + " " + text_of(lists.counts[each]));
+  for (std::size_t each = 0; each < sop_splits.size(); ++each) {
+    context.info(std::string(sop_splits[each]) + " " + counts_text(lists.counts[each]));
     const SopCounts published = published_sop_counts()[each];
     if (lists.counts[each] == published) continue;
-    context.warn(std::string("the ") + split_names[each] + " list is not the published one, of " +
-                 text_of(published) + ": results are not comparable with published ones");
+    context.warn(std::string("the ") + sop_splits[each] + " list is not the published one, of " +
+                 counts_text(published) + ": results are not comparable with published ones");
   }
   if (lists.not_in_info > 0 || lists.only_in_info > 0) {
     context.warn(

@@ -15,14 +15,14 @@ namespace {
 using Json = nlohmann::json;
 
 /// A member of a sample: "a/000.left.JPG" has the key "a/000" and the ending "left.jpg".
-struct Part {
+struct SamplePart {
   std::string key;
   std::string ending;
   TarMember member;
 };
 
 /// nullopt if it belongs to no sample.
-std::optional<Part> part_of(TarMember member) {
+std::optional<SamplePart> part_of(TarMember member) {
   const std::string& name = member.name;
   const std::size_t base = name.rfind('/') + 1;  // npos + 1 is 0
   const std::size_t dot = name.find('.', base);
@@ -30,7 +30,7 @@ std::optional<Part> part_of(TarMember member) {
   if (dot == std::string::npos || dot == base || meta) return std::nullopt;
   std::string key = name.substr(0, dot);
   std::string ending = lower(name.substr(dot + 1));
-  return Part{std::move(key), std::move(ending), std::move(member)};
+  return SamplePart{std::move(key), std::move(ending), std::move(member)};
 }
 
 template <class Map>
@@ -41,8 +41,8 @@ std::string keys_of(const Map& map) {
 /// The members of one sample, which have its key.
 class Sample {
  public:
-  explicit Sample(std::span<const Part> parts) : key_(parts.front().key) {
-    for (const Part& part : parts) {
+  explicit Sample(std::span<const SamplePart> parts) : key_(parts.front().key) {
+    for (const SamplePart& part : parts) {
       if (endings_.emplace(part.ending, &part.member).second) continue;
       fail("has two members ending in " + in_quotes(part.ending) + ", the second of them " +
            in_quotes(part.member.name));
@@ -130,7 +130,7 @@ class Sample {
 
 std::vector<TarSample> read_samples(const std::shared_ptr<const OpenFile>& tar,
                                     const LabelSources& labels, std::function<bool()> stop) {
-  std::vector<Part> parts;
+  std::vector<SamplePart> parts;
   TarReader reader(tar, std::move(stop));
   while (auto member = reader.next()) {
     if (auto part = part_of(*std::move(member))) parts.push_back(*std::move(part));
@@ -138,8 +138,8 @@ std::vector<TarSample> read_samples(const std::shared_ptr<const OpenFile>& tar,
   std::vector<TarSample> samples;
   std::unordered_set<std::string_view> keys;
   for (auto first = parts.begin(); first != parts.end();) {
-    const auto last =
-        std::find_if(first, parts.end(), [&](const Part& part) { return part.key != first->key; });
+    const auto last = std::find_if(first, parts.end(),
+                                   [&](const SamplePart& part) { return part.key != first->key; });
     if (!keys.insert(first->key).second) {
       throw Error(tar->name() + ": sample " + in_quotes(first->key) +
                   " is in two parts of the tar, the second of them at " +

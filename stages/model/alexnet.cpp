@@ -21,12 +21,12 @@ namespace {
 constexpr std::int64_t pooled_side = 6;
 constexpr std::int64_t least_side = 63;  // 63 -> 15 -> 7 -> 3 -> 1 pixels
 
-Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
-                   std::int64_t padding) {
+Conv2d alexnet_convolution(std::int64_t in, std::int64_t out, std::int64_t kernel,
+                           std::int64_t stride, std::int64_t padding) {
   return Conv2d(torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(padding));
 }
 
-torch::nn::MaxPool2d pooling() {
+torch::nn::MaxPool2d alexnet_pooling() {
   return torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(3).stride(2));
 }
 
@@ -43,11 +43,12 @@ AlexNetImpl::AlexNetImpl(AlexNetOptions options) : options_(std::move(options)) 
   const auto relu = [] { return torch::nn::ReLU(); };
   // The indices in names also count activations and pooling.
   features_ = register_module(
-      "features", torch::nn::Sequential(convolution(3, c[0], 11, 4, 2), relu(), pooling(),
-                                        convolution(c[0], c[1], 5, 1, 2), relu(), pooling(),
-                                        convolution(c[1], c[2], 3, 1, 1), relu(),
-                                        convolution(c[2], c[3], 3, 1, 1), relu(),
-                                        convolution(c[3], c[4], 3, 1, 1), relu(), pooling()));
+      "features",
+      torch::nn::Sequential(alexnet_convolution(3, c[0], 11, 4, 2), relu(), alexnet_pooling(),
+                            alexnet_convolution(c[0], c[1], 5, 1, 2), relu(), alexnet_pooling(),
+                            alexnet_convolution(c[1], c[2], 3, 1, 1), relu(),
+                            alexnet_convolution(c[2], c[3], 3, 1, 1), relu(),
+                            alexnet_convolution(c[3], c[4], 3, 1, 1), relu(), alexnet_pooling()));
   classifier_ = register_module("classifier", torch::nn::Sequential());
   // classifier.1 and classifier.4: dropout comes before each and is drawn by forward().
   classifier_->push_back("1", Linear(c[4] * pooled_side * pooled_side, options_.hidden));

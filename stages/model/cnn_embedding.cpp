@@ -15,11 +15,11 @@
 namespace seam::nn {
 namespace {
 
-constexpr std::int64_t kernel = 7;
-constexpr std::int64_t stride = 2;
+constexpr std::int64_t embedding_kernel = 7;
+constexpr std::int64_t embedding_stride = 2;
 
-Tensor padded(const Tensor& x) {
-  return same_padded(x, kernel, stride);
+Tensor padded_for_embedding(const Tensor& x) {
+  return same_padded(x, embedding_kernel, embedding_stride);
 }
 
 }  // namespace
@@ -29,8 +29,8 @@ std::int64_t ConvolutionalEmbeddingOptions::features() const {
   std::int64_t height = image_height;
   std::int64_t over = image_width;
   for (int layer = 0; layer < 4; ++layer) {
-    height = same_size(height, stride);
-    over = same_size(over, stride);
+    height = same_size(height, embedding_stride);
+    over = same_size(over, embedding_stride);
   }
   return channels * height * over;
 }
@@ -45,7 +45,8 @@ ConvolutionalEmbeddingImpl::ConvolutionalEmbeddingImpl(const ConvolutionalEmbedd
     const std::string number = std::to_string(at);
     convolutions_.push_back(register_module(
         "conv" + number,
-        Conv2d(torch::nn::Conv2dOptions(channels[at - 1], channels[at], kernel).stride(stride))));
+        Conv2d(torch::nn::Conv2dOptions(channels[at - 1], channels[at], embedding_kernel)
+                   .stride(embedding_stride))));
     torch::nn::init::xavier_uniform_(convolutions_.back()->weight);  // Glorot's, as SCCapsNet
     torch::nn::init::zeros_(convolutions_.back()->bias);
     if (at + 1 == channels.size()) break;
@@ -65,10 +66,11 @@ Tensor ConvolutionalEmbeddingImpl::forward(const Tensor& images) {
   }
   Tensor x = images;
   for (std::size_t at = 0; at < norms_.size(); ++at) {
-    x = norms_[at](convolutions_[at](padded(x))).relu_();
+    x = norms_[at](convolutions_[at](padded_for_embedding(x))).relu_();
     x = torch::feature_dropout(x, options_.dropout, is_training());
   }
-  const Tensor embedding = precise(embedding_, pool_(convolutions_.back()(padded(x)).relu_()));
+  const Tensor embedding =
+      precise(embedding_, pool_(convolutions_.back()(padded_for_embedding(x)).relu_()));
   return options_.unit_length ? unit(embedding) : embedding;
 }
 

@@ -16,7 +16,7 @@ Tensor normalised(BatchNorm2d& norm, const Tensor& rows) {
   return norm(rows.view({rows.size(0), -1, 1, 1})).flatten(1);
 }
 
-Linear dense(std::int64_t in, std::int64_t out) {
+Linear dense_layer(std::int64_t in, std::int64_t out) {
   Linear layer(in, out);
   torch::nn::init::kaiming_normal_(layer->weight, 0, torch::kFanIn, torch::kReLU);
   torch::nn::init::zeros_(layer->bias);
@@ -35,9 +35,9 @@ ConcatModuleImpl::ConcatModuleImpl(const ConcatModuleOptions& options) : options
   }
   const std::int64_t in = together ? options_.length() : options_.capsules * options_.capsule_size;
   bn1_ = register_module("bn1", BatchNorm2d(in));
-  fc1_ = register_module("fc1", dense(in, options_.bottleneck));
+  fc1_ = register_module("fc1", dense_layer(in, options_.bottleneck));
   bn2_ = register_module("bn2", BatchNorm2d(options_.bottleneck));
-  fc2_ = register_module("fc2", dense(options_.bottleneck, options_.classes));
+  fc2_ = register_module("fc2", dense_layer(options_.bottleneck, options_.classes));
 }
 
 ConcatModuleOutput ConcatModuleImpl::forward(const Tensor& descriptors, const Tensor& capsules) {

@@ -23,9 +23,9 @@ namespace {
 
 using torch::nn::Sequential;
 
-constexpr std::int64_t blocks = 5;
-constexpr std::array<std::int64_t, blocks> convolutions{2, 2, 3, 3, 3};  // VGG-16's
-constexpr std::int64_t reduction = 32;                                   // by five poolings
+constexpr std::int64_t vgg_blocks = 5;
+constexpr std::array<std::int64_t, vgg_blocks> convolutions{2, 2, 3, 3, 3};  // VGG-16's
+constexpr std::int64_t reduction = 32;                                       // by five poolings
 
 void add_pooling(Sequential& layers) {
   layers->push_back(torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(2)));
@@ -55,7 +55,7 @@ std::string size_text(std::int64_t height, std::int64_t width) {
 }  // namespace
 
 FashionNetImpl::FashionNetImpl(FashionNetOptions options) : options_(std::move(options)) {
-  if (options_.channels.size() != blocks ||
+  if (options_.channels.size() != vgg_blocks ||
       *std::min_element(options_.channels.begin(), options_.channels.end()) < 1) {
     refuse(
         "'channels' needs five numbers of at least 1, for conv1 to conv5; VGG-16 has 64, 128, 256, "
@@ -72,14 +72,14 @@ FashionNetImpl::FashionNetImpl(FashionNetOptions options) : options_(std::move(o
 void FashionNetImpl::make_layers() {
   features_ = Sequential();
   std::int64_t channels = 3;
-  for (std::size_t block = 0; block + 1 < blocks; ++block) {
+  for (std::size_t block = 0; block + 1 < vgg_blocks; ++block) {
     if (block > 0) add_pooling(features_);
     channels = add_block(features_, block, channels, options_);
   }
   register_module("features", features_);
   const auto last_block = [&](const char* name) {
     Sequential layers;
-    add_block(layers, blocks - 1, channels, options_);
+    add_block(layers, vgg_blocks - 1, channels, options_);
     add_pooling(layers);
     return register_module(name, layers);
   };

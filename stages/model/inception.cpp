@@ -38,7 +38,7 @@ InceptionBranch in_a_row(Row row) {
   return {InceptionPooling::none, std::move(row)};
 }
 
-InceptionBranch pooled(std::int64_t out) {
+InceptionBranch pooled_branch(std::int64_t out) {
   return {InceptionPooling::average, {square("branch_pool", out, 1)}};
 }
 
@@ -48,7 +48,7 @@ Branches block_of_5(std::int64_t pool) {
           in_a_row({square("branch5x5_1", 48, 1), square("branch5x5_2", 64, 5)}),
           in_a_row({square("branch3x3dbl_1", 64, 1), square("branch3x3dbl_2", 96, 3),
                     square("branch3x3dbl_3", 96, 3)}),
-          pooled(pool)};
+          pooled_branch(pool)};
 }
 
 /// Figure 10: a smaller map.
@@ -67,7 +67,7 @@ Branches block_of_6(std::int64_t c) {
           in_a_row({square("branch7x7dbl_1", c, 1), tall("branch7x7dbl_2", c, 7),
                     flat("branch7x7dbl_3", c, 7), tall("branch7x7dbl_4", c, 7),
                     flat("branch7x7dbl_5", 192, 7)}),
-          pooled(192)};
+          pooled_branch(192)};
 }
 
 Branches first_of_7() {
@@ -86,7 +86,7 @@ Branches block_of_7() {
           {InceptionPooling::none,
            {square("branch3x3dbl_1", 448, 1), square("branch3x3dbl_2", 384, 3)},
            {flat("branch3x3dbl_3a", 384, 3), tall("branch3x3dbl_3b", 384, 3)}},
-          pooled(192)};
+          pooled_branch(192)};
 }
 
 /// In the order of inception_block_names().
@@ -97,7 +97,7 @@ std::vector<Branches> published_blocks() {
 }
 
 /// The minimum side of images, for which one pixel remains.
-std::int64_t least_side(std::int64_t blocks) {
+std::int64_t inception_least_side(std::int64_t blocks) {
   if (blocks <= 3) return 27;  // 27 -> 13 -> 11 -> 5 -> 3 -> 1
   return blocks <= 8 ? 43 : 75;
 }
@@ -206,7 +206,7 @@ void InceptionImpl::add_block(const std::string& name, Branches branches) {
 }
 
 Tensor InceptionImpl::forward(const Tensor& images) {
-  const std::int64_t least = least_side(options_.blocks);
+  const std::int64_t least = inception_least_side(options_.blocks);
   if (std::min(images.size(2), images.size(3)) < least) {
     const std::string side = std::to_string(least);
     throw Error("images of " + std::to_string(images.size(2)) + "x" +

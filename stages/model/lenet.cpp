@@ -13,11 +13,11 @@
 namespace seam::nn {
 namespace {
 
-constexpr std::int64_t kernel = 5;
+constexpr std::int64_t lenet_kernel = 5;
 
 /// After both convolutions and poolings.
 std::int64_t side_left(std::int64_t side) {
-  return ((side - kernel + 1) / 2 - kernel + 1) / 2;
+  return ((side - lenet_kernel + 1) / 2 - lenet_kernel + 1) / 2;
 }
 
 }  // namespace
@@ -38,8 +38,8 @@ LeNetImpl::LeNetImpl(LeNetOptions options) : options_(std::move(options)) {
                     " pixels are too small for LeNet, which needs at least 16x16",
                 Fault::configuration);
   }
-  conv1_ = register_module("conv1", Conv2d(torch::nn::Conv2dOptions(3, c[0], kernel)));
-  conv2_ = register_module("conv2", Conv2d(torch::nn::Conv2dOptions(c[0], c[1], kernel)));
+  conv1_ = register_module("conv1", Conv2d(torch::nn::Conv2dOptions(3, c[0], lenet_kernel)));
+  conv2_ = register_module("conv2", Conv2d(torch::nn::Conv2dOptions(c[0], c[1], lenet_kernel)));
   fc1_ = register_module("fc1", Linear(c[1] * height * width, h[0]));
   fc2_ = register_module("fc2", Linear(h[0], h[1]));
   embedding_ = register_module("embedding", Linear(h[1], options_.dimensions));

@@ -16,7 +16,7 @@ using torch::Tensor;
 using torch::autograd::variable_list;
 
 /// Parts that the images of a batch are divided into for the sums of a backward pass.
-constexpr std::int64_t most_parts = 16;
+constexpr std::int64_t most_gradient_parts = 16;
 
 /// One backward pass.
 template <class T>
@@ -82,7 +82,7 @@ class Backward {
     // over parts of the images. Small images have few pixels for many weights.
     const std::int64_t copies =
         batch * (kernels.input_size(shape, shape.out_height) + kernels.gradient_size(shape));
-    const std::int64_t parts = std::min(batch, most_parts) * kernels.packed_size(shape);
+    const std::int64_t parts = std::min(batch, most_gradient_parts) * kernels.packed_size(shape);
     const Tensor packed = copies <= parts ? by_weights(work) : by_images(work);
 
     result[0] = torch::empty_like(layers_[l].weight, torch::MemoryFormat::Contiguous);
@@ -153,7 +153,7 @@ class Backward {
     const auto& kernels = kernels::convolution_kernels<T>();
     const ConvolutionShape& shape = work.step.shape;
     const std::int64_t batch = images_.size(0);
-    const std::int64_t parts = std::min(batch, most_parts);
+    const std::int64_t parts = std::min(batch, most_gradient_parts);
     const std::int64_t packed_size = kernels.packed_size(shape);
     const std::int64_t padded_size = whole_lines(kernels.gradient_size(shape));
     const std::int64_t buffer_size = whole_lines(kernels.input_size(shape, rows_of_a_task));

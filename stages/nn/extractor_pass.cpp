@@ -129,7 +129,7 @@ ConvolutionShape shape_after(const PassLayer& layer, std::int64_t height, std::i
 }
 /// The state that a forward pass keeps for its backward pass.
 template <class T>
-struct Kept : torch::CustomClassHolder {
+struct KeptPass : torch::CustomClassHolder {
   std::vector<PassLayer> layers;
   std::vector<Tensor> weights;          // the leaves
   std::vector<std::uint32_t> versions;  // of them
@@ -145,14 +145,14 @@ Tensor as_planes(const Tensor& pixels) {
 template <class T>
 struct ExtractorFunction : torch::autograd::Function<ExtractorFunction<T>> {
   static Tensor forward(torch::autograd::AutogradContext* context,
-                        const c10::intrusive_ptr<Kept<T>>& kept, at::TensorList /*weights*/) {
+                        const c10::intrusive_ptr<KeptPass<T>>& kept, at::TensorList /*weights*/) {
     context->saved_data["kept"] = torch::IValue::make_capsule(kept);
     return as_planes(kept->steps.back().output);
   }
   static variable_list backward(torch::autograd::AutogradContext* context,
                                 const variable_list& gradients) {
     const auto capsule = context->saved_data["kept"].toCapsule();
-    auto& kept = static_cast<Kept<T>&>(*capsule);
+    auto& kept = static_cast<KeptPass<T>&>(*capsule);
     if (kept.steps.empty()) {
       throw Error("the feature extractor's backward pass ran twice for one forward pass",
                   Fault::internal);
@@ -175,8 +175,8 @@ struct ExtractorFunction : torch::autograd::Function<ExtractorFunction<T>> {
 };
 
 template <class T>
-Tensor train(std::vector<PassLayer> layers, const PassOptions& options, const Tensor& given,
-             const std::vector<Tensor>& keep, const std::vector<Tensor>& weights) {
+Tensor train_pass(std::vector<PassLayer> layers, const PassOptions& options, const Tensor& given,
+                  const std::vector<Tensor>& keep, const std::vector<Tensor>& weights) {
   Tensor images;
   std::vector<Step<T>> steps(layers.size());
   {
@@ -195,7 +195,7 @@ Tensor train(std::vector<PassLayer> layers, const PassOptions& options, const Te
     }
   }
   if (!torch::GradMode::is_enabled()) return as_planes(steps.back().output);
-  auto kept = c10::make_intrusive<Kept<T>>();
+  auto kept = c10::make_intrusive<KeptPass<T>>();
   for (const Tensor& weight : weights) {
     kept->versions.push_back(static_cast<std::uint32_t>(weight._version()));
   }
@@ -233,8 +233,8 @@ Tensor evaluate(const std::vector<PassLayer>& layers, const PassOptions& options
 Tensor train_pass(std::vector<PassLayer> layers, const PassOptions& options, const Tensor& images,
                   const std::vector<Tensor>& keep, const std::vector<Tensor>& weights) {
   return images.scalar_type() == torch::kFloat32
-             ? train<float>(std::move(layers), options, images, keep, weights)
-             : train<double>(std::move(layers), options, images, keep, weights);
+             ? train_pass<float>(std::move(layers), options, images, keep, weights)
+             : train_pass<double>(std::move(layers), options, images, keep, weights);
 }
 
 Tensor evaluate_pass(const std::vector<PassLayer>& layers, const PassOptions& options,

@@ -31,7 +31,7 @@ void by_tiles(std::int64_t inputs, const Work& work) {
 
 /// Calls `work(image)` for all images, in fixed parts, each on one thread.
 template <class Work>
-void by_images(std::int64_t images, const Work& work) {
+void for_each_image(std::int64_t images, const Work& work) {
   in_parts(images, most_parts, [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
     const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
     for (std::int64_t image = first; image < first + rows; ++image) work(image);
@@ -127,7 +127,7 @@ struct OwnRouting : torch::autograd::Function<OwnRouting> {
     saved["epsilon"] = options.epsilon;
     const Tensor predictions = predictions_of(u, weight, classes);
     Tensor v = torch::empty({u.size(0), classes, weight.size(2) / classes}, predictions.options());
-    by_images(u.size(0), [&](std::int64_t image) {
+    for_each_image(u.size(0), [&](std::int64_t image) {
       v.select(0, image).copy_(iterations_of(predictions[image], options).back().v.squeeze(1));
     });
     return v;
@@ -147,7 +147,7 @@ struct OwnRouting : torch::autograd::Function<OwnRouting> {
     options.epsilon = saved["epsilon"].toDouble();
     const Tensor predictions = predictions_of(u, weight, classes);
     const Tensor of_v = gradients[0].contiguous();
-    by_images(u.size(0), [&](std::int64_t image) {
+    for_each_image(u.size(0), [&](std::int64_t image) {
       replace_by_gradient(predictions[image], of_v[image], options);
     });
     const Tensor of_u = torch::empty_like(u, torch::MemoryFormat::Contiguous);

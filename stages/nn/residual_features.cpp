@@ -17,12 +17,13 @@ using torch::Tensor;
 
 constexpr std::int64_t block_stride = 2;
 
-Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
+Conv2d block_convolution(std::int64_t in, std::int64_t out, std::int64_t kernel,
+                         std::int64_t stride) {
   return Conv2d(torch::nn::Conv2dOptions(in, out, kernel).stride(stride));
 }
 
 /// As in Keras and the released code.
-BatchNorm2d norm(std::int64_t channels) {
+BatchNorm2d block_norm(std::int64_t channels) {
   const FeatureExtractorOptions usual;
   return BatchNorm2d(torch::nn::BatchNorm2dOptions(channels)
                          .eps(usual.norm_epsilon)
@@ -32,12 +33,12 @@ BatchNorm2d norm(std::int64_t channels) {
 }  // namespace
 
 ResidualFeatureBlockImpl::ResidualFeatureBlockImpl(std::int64_t in, std::int64_t out)
-    : conv1(register_module("conv1", convolution(in, out, 3, block_stride))),
-      conv2(register_module("conv2", convolution(out, out, 3, 1))),
-      shortcut(register_module("shortcut", convolution(in, out, 1, block_stride))),
-      bn1(register_module("bn1", norm(out))),
-      bn2(register_module("bn2", norm(out))),
-      shortcut_bn(register_module("shortcut_bn", norm(out))) {}
+    : conv1(register_module("conv1", block_convolution(in, out, 3, block_stride))),
+      conv2(register_module("conv2", block_convolution(out, out, 3, 1))),
+      shortcut(register_module("shortcut", block_convolution(in, out, 1, block_stride))),
+      bn1(register_module("bn1", block_norm(out))),
+      bn2(register_module("bn2", block_norm(out))),
+      shortcut_bn(register_module("shortcut_bn", block_norm(out))) {}
 
 Tensor ResidualFeatureBlockImpl::forward(const Tensor& x, double slope, double dropout,
                                          const DropoutKey& key, std::int64_t layer) {

@@ -22,8 +22,8 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-void check(const Tensor& u, const Tensor& weight, std::int64_t classes,
-           const RoutingOptions& options) {
+void check_shapes(const Tensor& u, const Tensor& weight, std::int64_t classes,
+                  const RoutingOptions& options) {
   const auto refuse = [&](const std::string& what) {
     std::ostringstream text;
     text << "routing: " << what << "; input capsules are " << u.sizes() << ", the weight is "
@@ -251,7 +251,7 @@ bool covered(const Tensor& u, const Tensor& weight, const RoutingOptions& option
 
 Tensor route(const Tensor& u, const Tensor& weight, std::int64_t classes,
              const RoutingOptions& options) {
-  check(u, weight, classes, options);
+  check_shapes(u, weight, classes, options);
   if (weight.dim() == 3 && options.iterations == 1 && u.numel() > 0) {
     return route_once(u, weight, classes, options);
   }
@@ -269,7 +269,7 @@ Tensor route(const Tensor& u, const Tensor& weight, std::int64_t classes,
 
 Tensor route_plain(const Tensor& u, const Tensor& weight, std::int64_t classes,
                    const RoutingOptions& options) {
-  check(u, weight, classes, options);
+  check_shapes(u, weight, classes, options);
   return plain(u, weight, classes, options);
 }
 

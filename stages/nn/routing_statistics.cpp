@@ -39,22 +39,23 @@ bool limits_lengths(SquashForm form) {
   return form == SquashForm::epsilon_in_root || form == SquashForm::epsilon_after_root;
 }
 
-std::int64_t softmax_dimension(const RoutingOptions& options) {
+std::int64_t image_softmax_dimension(const RoutingOptions& options) {
   return options.softmax == RoutingSoftmax::classes ? 1 : 0;
 }
 
 /// Class capsules [K,O] and couplings [N,K] of an image.
-struct Routed {
+struct RoutedImage {
   Tensor capsules;
   Tensor couplings;
 };
 
 /// Procedure 1 of Sabour et al. as it is written, from the predictions [N,K,O].
-Routed routed(const Tensor& predictions, const RoutingOptions& options, std::int64_t iterations) {
+RoutedImage routed_image(const Tensor& predictions, const RoutingOptions& options,
+                         std::int64_t iterations) {
   const bool cosine = options.agreement == Agreement::cosine;
   Tensor logits = torch::zeros({predictions.size(0), predictions.size(1)}, predictions.options());
   for (std::int64_t t = 1;; ++t) {
-    const Tensor couplings = torch::softmax(logits, softmax_dimension(options));
+    const Tensor couplings = torch::softmax(logits, image_softmax_dimension(options));
     const Tensor sums = (couplings.unsqueeze(2) * predictions).sum(0);
     const Tensor capsules = squash_reference(sums, options.squash, options.epsilon);
     if (t == iterations) return {capsules, couplings};
@@ -69,9 +70,9 @@ Routed routed(const Tensor& predictions, const RoutingOptions& options, std::int
 }
 
 double relative_entropy(const Tensor& couplings, const RoutingOptions& options) {
-  const std::int64_t choices = couplings.size(softmax_dimension(options));
+  const std::int64_t choices = couplings.size(image_softmax_dimension(options));
   if (choices < 2) return 1;
-  const Tensor entropy = -torch::xlogy(couplings, couplings).sum(softmax_dimension(options));
+  const Tensor entropy = -torch::xlogy(couplings, couplings).sum(image_softmax_dimension(options));
   return mean_of(entropy) / std::log(static_cast<double>(choices));
 }
 
@@ -87,13 +88,13 @@ OfImage of_image(const Tensor& u, const Tensor& weight, std::int64_t classes,
                  const RoutingOptions& options) {
   const Tensor predictions =
       u.unsqueeze(1).matmul(weight).view({u.size(0), classes, -1});  // own or shared weights
-  const Routed all = routed(predictions, options, options.iterations);
+  const RoutedImage all = routed_image(predictions, options, options.iterations);
   OfImage result;
   result.lengths = lengths_of(all.capsules);
   result.saturated = mean_of(lengths_of(u) > saturated_length);
   if (options.iterations > 1) {
     result.entropy = relative_entropy(all.couplings, options);
-    result.cosine = mean_cosine(all.capsules, routed(predictions, options, 1).capsules);
+    result.cosine = mean_cosine(all.capsules, routed_image(predictions, options, 1).capsules);
   }
   return result;
 }

@@ -35,7 +35,7 @@ std::string content_of(const fs::path& file, std::size_t most = std::string::npo
 }
 
 /// -1 if the text is empty.
-std::int64_t number_of(const std::string& text, const std::string& where) {
+std::int64_t parsed_number(const std::string& text, const std::string& where) {
   if (text.empty()) return -1;
   const auto number = number_in<std::int64_t>(text);
   if (!number || *number < 0) throw Error(where + ": '" + text + "' is not a number from 0");
@@ -196,7 +196,7 @@ void Embedded::read_table(const fs::path& stem) {
       throw Error(where + ": " + std::to_string(row.cells.size()) + " cells instead of " +
                   std::to_string(head.size()));
     }
-    if (number_of(row.cells[0], where) != position) {
+    if (parsed_number(row.cells[0], where) != position) {
       throw Error(where + ": the column 'row' is " +
                   (row.cells[0].empty() ? "empty" : row.cells[0]) + ", but this is row " +
                   std::to_string(position) + " of '" + stem.string() +
@@ -204,9 +204,9 @@ void Embedded::read_table(const fs::path& stem) {
                   "by 'row' if all are still there, or export the embeddings again");
     }
     if (!list || *list != row.cells[5]) list = std::make_shared<const std::string>(row.cells[5]);
-    rows_.push_back({number_of(row.cells[6], where), files_.size(), position,
-                     number_of(row.cells[2], where), number_of(row.cells[4], where), row.cells[1],
-                     row.cells[3], list});
+    rows_.push_back({parsed_number(row.cells[6], where), files_.size(), position,
+                     parsed_number(row.cells[2], where), parsed_number(row.cells[4], where),
+                     row.cells[1], row.cells[3], list});
   }
   if (position != count) {
     throw Error("'" + file + "' has " + std::to_string(position) + " rows, but the .npy file has " +

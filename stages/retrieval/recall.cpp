@@ -21,7 +21,7 @@ using retrieval::Rankings;
 namespace {
 
 /// "r@5"
-std::string recall_at(std::int64_t k) {
+std::string recall_name(std::int64_t k) {
   return std::string(metric_name::recall_at) + std::to_string(k);
 }
 
@@ -78,10 +78,10 @@ void Recall::declare(Declaration& d) {
 void Recall::declare_headlines(Declaration& d) const {
   if (ks_.empty()) return;
   const auto [smallest, largest] = std::ranges::minmax(ks_);
-  std::vector<std::string> metrics{recall_at(smallest)};
+  std::vector<std::string> metrics{recall_name(smallest)};
   for (const std::int64_t k : {10, 20}) {
     if (k == smallest || std::ranges::find(ks_, k) == ks_.end()) continue;
-    metrics.push_back(recall_at(k));
+    metrics.push_back(recall_name(k));
     break;
   }
   metrics.push_back("mrr@" + std::to_string(largest));
@@ -316,7 +316,7 @@ void Recall::leave_outcomes(const std::vector<MaskResult>& results, const Contex
   for (const MaskResult& result : results) {
     const std::string mask = to_string(result.mask) + ".";
     const RecallResult& recall = result.recall;
-    for (const std::int64_t k : recall.ks) add(mask + recall_at(k), true);
+    for (const std::int64_t k : recall.ks) add(mask + recall_name(k), true);
     add(mask + "mrr@" + std::to_string(recall.ks.back()), true);
     add(mask + "r_precision", recall.r_precision.has_value());
     add(mask + "map@r", recall.map_at_r.has_value());
@@ -346,7 +346,7 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
   };
   const RecallResult& first = results.front().recall;
   for (std::size_t i = 0; i < first.ks.size(); ++i) {
-    const std::string metric = recall_at(first.ks[i]);
+    const std::string metric = recall_name(first.ks[i]);
     context.metric(metric, first.recall[i]);
     context.metric(metric + ".standard_error", first.standard_error[i]);
     if (!first.chance.empty()) context.metric(metric + ".chance", first.chance[i]);
@@ -355,7 +355,7 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
     const std::string mask = to_string(result.mask) + ".";
     const RecallResult& recall = result.recall;
     for (std::size_t i = 0; i < recall.ks.size(); ++i) {
-      const std::string metric = mask + recall_at(recall.ks[i]);
+      const std::string metric = mask + recall_name(recall.ks[i]);
       report(metric, {recall.recall[i], recall.pessimistic[i], recall.optimistic[i]});
       report_uncertainty(metric, recall.uncertainty(i));
       if (!recall.chance.empty()) context.metric(metric + ".chance", recall.chance[i]);

@@ -31,7 +31,7 @@ std::vector<std::int64_t> saved_positions(const Archive& archive, const std::str
   return positions;
 }
 
-std::string to_string(Compare compare) {
+std::string compare_text(Compare compare) {
   return compare == Compare::embedding ? "embedding" : "anchor_capsule";
 }
 
@@ -207,7 +207,7 @@ void Mined::save(Archive& archive) const {
   std::vector<std::int64_t> indices;
   for (const MinedImage& image : images_) indices.push_back(image.index);
   put_numbers(archive, "indices", indices);
-  archive.put("compare", to_string(compare_));
+  archive.put("compare", compare_text(compare_));
   archive.put("items", packed_texts(images_, [](const auto& image) { return image.item; }));
   archive.put("names", packed_texts(images_, [](const auto& image) { return image.name; }));
   std::size_t i = 0;
@@ -227,7 +227,7 @@ void Mined::load(const Archive& archive) {
   forget();
   if (!archive.has("indices")) return;
   // Lists by another comparison are not restored. Earlier versions did not save it.
-  if (archive.has("compare") && archive.text("compare") != to_string(compare_)) return;
+  if (archive.has("compare") && archive.text("compare") != compare_text(compare_)) return;
   const std::vector<std::int64_t> indices = numbers_in(archive, "indices");
   const std::vector<std::string> items = unpacked_texts(archive.text("items"), "mined images");
   const std::vector<std::string> names = unpacked_texts(archive.text("names"), "mined images");

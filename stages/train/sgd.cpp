@@ -5,8 +5,8 @@
 namespace seam::stages {
 namespace {
 
-void move_along(const Tensor& weight, const Tensor& gradient, const Tensor& velocity,
-                const SgdSettings& settings) {
+void move_along_velocity(const Tensor& weight, const Tensor& gradient, const Tensor& velocity,
+                         const SgdSettings& settings) {
   // One rounding per operation: adding with a factor rounds once or twice, depending on where a
   // thread's share ends.
   const Tensor slope =
@@ -58,7 +58,7 @@ void Sgd::update(const Tensor& weight, const Tensor& gradient, std::span<const T
 void sgd_step(const Tensor& weight, const Tensor& gradient, const Tensor& velocity,
               const SgdSettings& settings) {
   in_blocks({weight, gradient, velocity}, [&](const std::vector<Tensor>& part) {
-    move_along(part[0], part[1], part[2], settings);
+    move_along_velocity(part[0], part[1], part[2], settings);
   });
 }
 

@@ -9,7 +9,7 @@
 namespace seam::stages::formats {
 namespace {
 
-using Colour = std::array<std::uint8_t, 3>;
+using BmpColour = std::array<std::uint8_t, 3>;
 
 enum class Compression : std::uint32_t {
   none = 0,
@@ -21,7 +21,7 @@ enum class Compression : std::uint32_t {
 
 constexpr std::size_t file_header_bytes = 14;
 
-struct Header {
+struct BmpHeader {
   std::uint32_t pixels_at = 0;
   std::uint32_t bytes = 0;  // size of the information header
   std::int64_t width = 0;
@@ -34,7 +34,7 @@ struct Header {
   std::size_t palette_at = 0;
 };
 
-bool is_core(const Header& header) {
+bool is_core(const BmpHeader& header) {
   return header.bytes == 12;
 }
 
@@ -44,8 +44,8 @@ std::array<std::uint32_t, 3> read_masks(Reader& reader) {
   return masks;
 }
 
-Header read_header(const Encoded& encoded) {
-  Header header;
+BmpHeader read_bmp_header(const Encoded& encoded) {
+  BmpHeader header;
   Reader reader(encoded, 10);
   header.pixels_at = reader.u32_little();
   header.bytes = reader.u32_little();
@@ -121,7 +121,7 @@ Header read_header(const Encoded& encoded) {
 }
 
 /// As many colours as a pixel can index; black if the file has fewer.
-std::vector<Colour> read_palette(const Encoded& encoded, const Header& header) {
+std::vector<BmpColour> read_palette(const Encoded& encoded, const BmpHeader& header) {
   const std::size_t possible = std::size_t{1} << header.bits;
   if (header.colours > possible) {
     refuse_damaged(encoded, "its palette declares " + std::to_string(header.colours) +
@@ -130,7 +130,7 @@ std::vector<Colour> read_palette(const Encoded& encoded, const Header& header) {
   const std::size_t entry_bytes = is_core(header) ? 3 : 4;
   const std::size_t room = (header.pixels_at - header.palette_at) / entry_bytes;
   const std::size_t stored = std::min(header.colours == 0 ? possible : header.colours, room);
-  std::vector<Colour> palette(possible, Colour{});
+  std::vector<BmpColour> palette(possible, BmpColour{});
   Reader reader(encoded, header.palette_at);
   for (std::size_t i = 0; i < stored; ++i) {
     const auto entry = reader.take(entry_bytes);
@@ -140,7 +140,7 @@ std::vector<Colour> read_palette(const Encoded& encoded, const Header& header) {
 }
 
 /// One palette index per pixel, rows in the order of the file.
-std::vector<std::uint8_t> unpack_runs(const Encoded& encoded, const Header& header) {
+std::vector<std::uint8_t> unpack_runs(const Encoded& encoded, const BmpHeader& header) {
   const auto width = static_cast<std::size_t>(header.width);
   const auto height = static_cast<std::size_t>(header.height);
   const bool nibbles = header.compression == Compression::rle4;
@@ -188,14 +188,14 @@ std::vector<std::uint8_t> unpack_runs(const Encoded& encoded, const Header& head
   }
 }
 
-void unpack_row(const Header& header, const std::vector<Colour>& palette, const std::uint8_t* row,
-                std::uint8_t* out) {
+void unpack_row(const BmpHeader& header, const std::vector<BmpColour>& palette,
+                const std::uint8_t* row, std::uint8_t* out) {
   const auto width = static_cast<std::size_t>(header.width);
   for (std::size_t x = 0; x < width; ++x, out += 3) {
     if (header.bits <= 8) {
       const std::size_t bit = x * header.bits;
       const unsigned shift = 8 - header.bits - static_cast<unsigned>(bit % 8);
-      const Colour& colour = palette[(row[bit / 8] >> shift) & ((1U << header.bits) - 1)];
+      const BmpColour& colour = palette[(row[bit / 8] >> shift) & ((1U << header.bits) - 1)];
       std::ranges::copy(colour, out);
     } else if (header.bits == 24) {
       out[0] = row[3 * x + 2];
@@ -219,11 +219,11 @@ void unpack_row(const Header& header, const std::vector<Colour>& palette, const 
 }  // namespace
 
 Decoded decode_bmp(const Encoded& encoded) {
-  const Header header = read_header(encoded);
+  const BmpHeader header = read_bmp_header(encoded);
   const auto width = static_cast<std::size_t>(header.width);
   const auto height = static_cast<std::size_t>(header.height);
-  const std::vector<Colour> palette =
-      header.bits <= 8 ? read_palette(encoded, header) : std::vector<Colour>{};
+  const std::vector<BmpColour> palette =
+      header.bits <= 8 ? read_palette(encoded, header) : std::vector<BmpColour>{};
   const bool runs =
       header.compression == Compression::rle8 || header.compression == Compression::rle4;
   // Before pixels are allocated: a header of 54 bytes may declare any size.

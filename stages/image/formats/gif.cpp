@@ -7,8 +7,8 @@
 namespace seam::stages::formats {
 namespace {
 
-using Colour = std::array<std::uint8_t, 3>;
-using Palette = std::array<Colour, 256>;
+using GifColour = std::array<std::uint8_t, 3>;
+using Palette = std::array<GifColour, 256>;
 
 constexpr unsigned table_flag = 0x80;
 constexpr unsigned interlaced_flag = 0x40;
@@ -20,7 +20,7 @@ Palette grey_palette() {
   return palette;
 }
 
-Palette read_palette(Reader& reader, unsigned flags) {
+Palette read_gif_palette(Reader& reader, unsigned flags) {
   Palette palette{};
   const std::size_t count = std::size_t{2} << (flags & 7U);
   for (std::size_t i = 0; i < count; ++i) std::ranges::copy(reader.take(3), palette[i].begin());
@@ -139,7 +139,7 @@ Decoded decode_gif(const Encoded& encoded) {
   reader.skip(1);
   check_size(encoded, width, height);
   const bool has_palette = (flags & table_flag) != 0;
-  const Palette shared = has_palette ? read_palette(reader, flags) : grey_palette();
+  const Palette shared = has_palette ? read_gif_palette(reader, flags) : grey_palette();
 
   while (true) {
     constexpr std::uint8_t extension = 0x21;
@@ -164,14 +164,14 @@ Decoded decode_gif(const Encoded& encoded) {
       refuse_damaged(encoded, "its first image exceeds the canvas");
     }
     const Palette palette =
-        (frame_flags & table_flag) != 0 ? read_palette(reader, frame_flags) : shared;
+        (frame_flags & table_flag) != 0 ? read_gif_palette(reader, frame_flags) : shared;
     const unsigned root_bits = reader.u8();
     const std::vector<std::uint8_t> data = read_blocks(reader);
     const std::vector<std::uint8_t> indices =
         unpack(encoded, data, root_bits, frame_width * frame_height);
 
     Decoded decoded{.image = Image(static_cast<int>(height), static_cast<int>(width), 3)};
-    const Colour fill = has_palette ? shared[background] : Colour{};
+    const GifColour fill = has_palette ? shared[background] : GifColour{};
     for (std::size_t i = 0; i < width * height; ++i) {
       std::ranges::copy(fill, decoded.image.data() + 3 * i);
     }

@@ -14,7 +14,7 @@ constexpr std::size_t signature_bytes = 8;
 
 /// libpng's state, freed at the end of scope. libpng leaves by longjmp, so the functions that call
 /// it must not have objects with destructors; this object is outside them.
-struct Session {
+struct PngSession {
   png_structp png = nullptr;
   png_infop info = nullptr;
   const Encoded* encoded = nullptr;
@@ -22,31 +22,31 @@ struct Session {
   std::jmp_buf escape{};
   std::array<char, 128> message{};
 
-  explicit Session(const Encoded& source) : encoded(&source) {}
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-  ~Session() { png_destroy_read_struct(&png, &info, nullptr); }
+  explicit PngSession(const Encoded& source) : encoded(&source) {}
+  PngSession(const PngSession&) = delete;
+  PngSession& operator=(const PngSession&) = delete;
+  ~PngSession() { png_destroy_read_struct(&png, &info, nullptr); }
 };
 
-[[noreturn]] void leave(png_structp png, png_const_charp text) {
-  auto& session = *static_cast<Session*>(png_get_error_ptr(png));
+[[noreturn]] void leave_png(png_structp png, png_const_charp text) {
+  auto& session = *static_cast<PngSession*>(png_get_error_ptr(png));
   std::strncpy(session.message.data(), text, session.message.size() - 1);
   std::longjmp(session.escape, 1);
 }
 
-void stay_silent(png_structp /*png*/, png_const_charp /*text*/) {}
+void ignore_warning(png_structp /*png*/, png_const_charp /*text*/) {}
 
 void read_bytes(png_structp png, png_bytep out, std::size_t count) {
-  auto& session = *static_cast<Session*>(png_get_io_ptr(png));
+  auto& session = *static_cast<PngSession*>(png_get_io_ptr(png));
   const auto bytes = session.encoded->bytes;
   if (count > bytes.size() - session.position) png_error(png, "it is truncated");
   std::memcpy(out, bytes.data() + session.position, count);
   session.position += count;
 }
 
-bool start(Session& session) {
+bool start_png(PngSession& session) {
   if (setjmp(session.escape) != 0) return false;  // NOLINT(cert-err52-cpp): libpng's way out
-  session.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &session, leave, stay_silent);
+  session.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &session, leave_png, ignore_warning);
   if (session.png == nullptr) return false;
   session.info = png_create_info_struct(session.png);
   if (session.info == nullptr) return false;
@@ -69,7 +69,7 @@ bool start(Session& session) {
   return true;
 }
 
-bool read_pixels(Session& session, png_bytepp rows) {
+bool read_png_pixels(PngSession& session, png_bytepp rows) {
   if (setjmp(session.escape) != 0) return false;  // NOLINT(cert-err52-cpp): libpng's way out
   png_read_image(session.png, rows);
   png_read_end(session.png, nullptr);  // checks the rest, to detect a truncated file
@@ -77,7 +77,7 @@ bool read_pixels(Session& session, png_bytepp rows) {
 }
 
 /// Searches the chunks for "eXIf". Stops silently at damaged chunks, which libpng reports.
-int orientation_of(const Encoded& encoded) {
+int png_orientation(const Encoded& encoded) {
   Reader reader(encoded, signature_bytes);
   while (reader.left() >= 12) {
     const std::uint32_t length = reader.u32_big();
@@ -103,17 +103,17 @@ Decoded decode_png(const Encoded& encoded) {
   const std::uint32_t height = reader.u32_big();
   check_size(encoded, width, height);
 
-  Session session(encoded);
-  if (!start(session)) refuse_damaged(encoded, session.message.data());
+  PngSession session(encoded);
+  if (!start_png(session)) refuse_damaged(encoded, session.message.data());
   if (png_get_channels(session.png, session.info) != 3 ||
       png_get_rowbytes(session.png, session.info) != std::size_t{3} * width) {
     refuse_unsupported(encoded, "it does not expand to RGB");
   }
   Decoded decoded{.image = Image(static_cast<int>(height), static_cast<int>(width), 3),
-                  .orientation = orientation_of(encoded)};
+                  .orientation = png_orientation(encoded)};
   std::vector<png_bytep> rows(height);
   for (std::uint32_t y = 0; y < height; ++y) rows[y] = decoded.image.row(static_cast<int>(y));
-  if (!read_pixels(session, rows.data())) refuse_damaged(encoded, session.message.data());
+  if (!read_png_pixels(session, rows.data())) refuse_damaged(encoded, session.message.data());
   return decoded;
 }
 

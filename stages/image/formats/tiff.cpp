@@ -13,19 +13,19 @@ namespace seam::stages::formats {
 namespace {
 
 /// The file in memory, and the first error message about it.
-struct Session {
+struct TiffSession {
   const Encoded* encoded = nullptr;
   std::size_t position = 0;
   std::string complaint;
   bool reading_pixels = false;
 };
 
-Session& session_of(thandle_t handle) {
-  return *static_cast<Session*>(handle);
+TiffSession& tiff_session(thandle_t handle) {
+  return *static_cast<TiffSession*>(handle);
 }
 
-tmsize_t read_bytes(thandle_t handle, void* out, tmsize_t count) {
-  Session& session = session_of(handle);
+tmsize_t read_tiff_bytes(thandle_t handle, void* out, tmsize_t count) {
+  TiffSession& session = tiff_session(handle);
   const auto bytes = session.encoded->bytes;
   const std::size_t there = session.position < bytes.size() ? bytes.size() - session.position : 0;
   const std::size_t taken = std::min(there, static_cast<std::size_t>(std::max<tmsize_t>(count, 0)));
@@ -39,7 +39,7 @@ tmsize_t refuse_to_write(thandle_t /*handle*/, void* /*data*/, tmsize_t /*count*
 }
 
 toff_t seek(thandle_t handle, toff_t offset, int whence) {
-  Session& session = session_of(handle);
+  TiffSession& session = tiff_session(handle);
   switch (whence) {
     case SEEK_CUR:
       session.position += offset;
@@ -59,10 +59,10 @@ int close(thandle_t /*handle*/) {
 }
 
 toff_t size(thandle_t handle) {
-  return session_of(handle).encoded->bytes.size();
+  return tiff_session(handle).encoded->bytes.size();
 }
 
-void note(Session& session, const char* format, va_list arguments) {
+void note(TiffSession& session, const char* format, va_list arguments) {
   if (!session.complaint.empty()) return;  // the first one is the cause of the others
   std::array<char, 256> text{};
   static_cast<void>(std::vsnprintf(text.data(), text.size(), format, arguments));
@@ -71,7 +71,7 @@ void note(Session& session, const char* format, va_list arguments) {
 
 int on_error(TIFF* /*tiff*/, void* user, const char* /*module*/, const char* format,
              va_list arguments) {
-  note(*static_cast<Session*>(user), format, arguments);
+  note(*static_cast<TiffSession*>(user), format, arguments);
   return 1;
 }
 
@@ -79,12 +79,12 @@ int on_error(TIFF* /*tiff*/, void* user, const char* /*module*/, const char* for
 /// warnings are about tags that Seam does not read.
 int on_warning(TIFF* /*tiff*/, void* user, const char* /*module*/, const char* format,
                va_list arguments) {
-  auto& session = *static_cast<Session*>(user);
+  auto& session = *static_cast<TiffSession*>(user);
   if (session.reading_pixels) note(session, format, arguments);
   return 1;
 }
 
-struct Close {
+struct CloseTiff {
   void operator()(TIFF* tiff) const { TIFFClose(tiff); }
   void operator()(TIFFOpenOptions* options) const { TIFFOpenOptionsFree(options); }
 };
@@ -104,12 +104,12 @@ struct RgbaReader {
 }  // namespace
 
 Decoded decode_tiff(const Encoded& encoded) {
-  Session session{.encoded = &encoded, .complaint = {}};
+  TiffSession session{.encoded = &encoded, .complaint = {}};
   const auto refuse = [&](const std::string& otherwise) {
     refuse_damaged(encoded, session.complaint.empty() ? otherwise : session.complaint);
   };
 
-  const std::unique_ptr<TIFFOpenOptions, Close> options(TIFFOpenOptionsAlloc());
+  const std::unique_ptr<TIFFOpenOptions, CloseTiff> options(TIFFOpenOptionsAlloc());
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), on_error, &session);
   TIFFOpenOptionsSetWarningHandlerExtR(options.get(), on_warning, &session);
   // A strip or table cannot be larger than an image of the maximum size.
@@ -117,9 +117,9 @@ Decoded decode_tiff(const Encoded& encoded) {
   TIFFOpenOptionsSetMaxSingleMemAlloc(
       options.get(), static_cast<tmsize_t>(encoded.max_pixels * most_bytes_a_pixel + (1U << 20U)));
   // "m": no memory mapping, all reads go through read_bytes.
-  const std::unique_ptr<TIFF, Close> tiff(TIFFClientOpenExt("picture", "rm", &session, read_bytes,
-                                                            refuse_to_write, seek, close, size,
-                                                            nullptr, nullptr, options.get()));
+  const std::unique_ptr<TIFF, CloseTiff> tiff(
+      TIFFClientOpenExt("picture", "rm", &session, read_tiff_bytes, refuse_to_write, seek, close,
+                        size, nullptr, nullptr, options.get()));
   if (tiff == nullptr) refuse("its directory cannot be read");
 
   std::uint32_t width = 0;

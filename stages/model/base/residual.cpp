@@ -22,8 +22,8 @@ namespace {
 
 using torch::nn::Sequential;
 
-Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t kernel,
-                   std::int64_t stride = 1) {
+Conv2d residual_convolution(std::int64_t in, std::int64_t out, std::int64_t kernel,
+                            std::int64_t stride = 1) {
   return Conv2d(
       torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
 }
@@ -31,7 +31,7 @@ Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t kernel,
 /// The projection that gives the shortcut the size of the sum; null if it already has it.
 Sequential shortcut(const ResidualBlockOptions& options, std::int64_t out) {
   if (options.stride == 1 && options.in == out) return nullptr;
-  return Sequential(convolution(options.in, out, 1, options.stride), BatchNorm2d(out));
+  return Sequential(residual_convolution(options.in, out, 1, options.stride), BatchNorm2d(out));
 }
 
 const char* name_of_excitation(ResidualStyle style) {
@@ -44,7 +44,7 @@ std::int64_t first_stride(const ResidualBlockOptions& options) {
 }
 
 /// torchvision's: He's normal initialisation over the outputs of a convolution.
-void initialise(torch::nn::Module& network) {
+void initialise_residual(torch::nn::Module& network) {
   for (const auto& module : network.modules(/*include_self=*/false)) {
     if (const auto* convolution = module->as<torch::nn::Conv2d>()) {
       torch::nn::init::kaiming_normal_(convolution->weight, 0, torch::kFanOut, torch::kReLU);
@@ -80,8 +80,8 @@ Tensor SqueezeExcitationImpl::forward(const Tensor& x) {
 }
 
 BasicBlockImpl::BasicBlockImpl(const ResidualBlockOptions& o)
-    : conv1_(register_module("conv1", convolution(o.in, o.channels, 3, o.stride))),
-      conv2_(register_module("conv2", convolution(o.channels, o.channels, 3))),
+    : conv1_(register_module("conv1", residual_convolution(o.in, o.channels, 3, o.stride))),
+      conv2_(register_module("conv2", residual_convolution(o.channels, o.channels, 3))),
       bn1_(register_module("bn1", BatchNorm2d(o.channels))),
       bn2_(register_module("bn2", BatchNorm2d(o.channels))),
       downsample_(shortcut(o, o.channels)) {
@@ -99,10 +99,10 @@ Tensor BasicBlockImpl::forward(const Tensor& x) {
 }
 
 BottleneckImpl::BottleneckImpl(const ResidualBlockOptions& o)
-    : conv1_(register_module("conv1", convolution(o.in, o.channels, 1, first_stride(o)))),
-      conv2_(register_module("conv2",
-                             convolution(o.channels, o.channels, 3, o.stride / first_stride(o)))),
-      conv3_(register_module("conv3", convolution(o.channels, o.channels * expansion, 1))),
+    : conv1_(register_module("conv1", residual_convolution(o.in, o.channels, 1, first_stride(o)))),
+      conv2_(register_module(
+          "conv2", residual_convolution(o.channels, o.channels, 3, o.stride / first_stride(o)))),
+      conv3_(register_module("conv3", residual_convolution(o.channels, o.channels * expansion, 1))),
       bn1_(register_module("bn1", BatchNorm2d(o.channels))),
       bn2_(register_module("bn2", BatchNorm2d(o.channels))),
       bn3_(register_module("bn3", BatchNorm2d(o.channels * expansion))),
@@ -125,8 +125,8 @@ Tensor BottleneckImpl::forward(const Tensor& x) {
 ResidualNetworkImpl::ResidualNetworkImpl(ResidualOptions options) : options_(std::move(options)) {
   const bool imagenet = options_.stem == ResidualStem::imagenet;
   const bool caffe = options_.style == ResidualStyle::caffe;
-  conv1_ = convolution(3, options_.width, imagenet ? 7 : 3,
-                       options_.stem == ResidualStem::small ? 1 : 2);
+  conv1_ = residual_convolution(3, options_.width, imagenet ? 7 : 3,
+                                options_.stem == ResidualStem::small ? 1 : 2);
   bn1_ = BatchNorm2d(options_.width);
   if (caffe) {
     const auto stem = register_module("layer0", std::make_shared<torch::nn::Module>("layer0"));
@@ -154,7 +154,7 @@ ResidualNetworkImpl::ResidualNetworkImpl(ResidualOptions options) : options_(std
     block.channels *= 2;
     block.stride = layers_.size() + 1 == options_.blocks.size() ? options_.last_stride : 2;
   }
-  if (options_.initialisation == ResidualInitialisation::fan_out) initialise(*this);
+  if (options_.initialisation == ResidualInitialisation::fan_out) initialise_residual(*this);
   const std::int64_t features = options_.features();
   if (options_.normalise_map) map_bn_ = register_module("map_bn", BatchNorm2d(features));
   pool_ = register_module("pool", GlobalPooling(options_.pooling));

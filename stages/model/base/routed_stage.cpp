@@ -6,12 +6,13 @@ namespace seam::stages {
 namespace {
 
 /// Four networks that were trained with three iterations had 0.999 and more (docs/scores.md).
-constexpr double without_effect = 0.999;
+constexpr double cosine_without_effect = 0.999;
 
 }  // namespace
 
 void RoutingRecord::begin(const Context& context) {
-  if (context.training() || warned_ || !trained_ || *trained_->cosine < without_effect) return;
+  if (context.training() || warned_ || !trained_ || *trained_->cosine < cosine_without_effect)
+    return;
   warned_ = true;
   context.warn(
       "routing had no effect in the last training: its class capsules and those of a "
