@@ -1,0 +1,203 @@
+#include <algorithm>
+
+#include "pipeline/run/checkpoint.hpp"
+#include "pipeline/run/checksum.hpp"
+#include "tests/pipeline/run/run_fixture.hpp"
+
+namespace seam::host::run_test {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST_F(RunPipelineTest, ACheckpointWithoutAStagesStateIsRefused) {
+  add_stage("plain", {}, "train");
+  run();
+  pipeline_.spec.schedule.epochs = 5;  // otherwise there is nothing left to do
+  add_stage("model", {.keeps_state = true}, "train");
+  EXPECT_THAT(resume(),
+              fails_with(ExitCode::configuration, HasSubstr("no state for stage 'model'")));
+}
+
+TEST_F(RunPipelineTest, AStateThatDoesNotFitIsAMatterOfConfiguration) {
+  add_stages();
+  pipeline_.spec.schedule.epochs = 1;
+  run();
+  pipeline_.spec.schedule.epochs = 2;
+  pipeline_.stages.erase("model");
+  pipeline_.spec.stages.pop_back();
+  add_stage("model", {.keeps_state = true, .fails_in = "load"}, "");
+  EXPECT_THAT(resume(), fails_with(ExitCode::configuration, HasSubstr("loading its saved state")));
+}
+
+/// train and fill every 2nd epoch, evaluate every epoch: `gallery` is filled by fill and read by
+/// evaluate.
+class MadeByFlowTest : public RunPipelineTest {
+ protected:
+  MadeByFlowTest() {
+    pipeline_.spec.schedule.each_epoch = {{"train", 1}, {"fill", 2}, {"evaluate", 1}};
+    pipeline_.spec.schedule.epochs = 4;
+    add_stages();
+    add_flow("fill", "gallery", {.keeps_state = true, .kept = Kept::until_next_flow});
+    add_flow("evaluate", "search").references = {{"index", "gallery"}};
+  }
+  [[nodiscard]] bool saved(std::int64_t epochs) const {
+    const Checkpoint checkpoint = read_checkpoint(
+        folder_.path() / "run/checkpoints" / ("epoch-" + std::to_string(epochs) + ".safetensors"));
+    return std::ranges::find(checkpoint.stages, "gallery", &StageState::name) !=
+           checkpoint.stages.end();
+  }
+};
+
+TEST_F(MadeByFlowTest, WhatTheScheduleFillsAgainIsNotSaved) {
+  stop_in(3);
+  EXPECT_EQ(run().position.epochs_done, 3);
+  EXPECT_TRUE(saved(2)) << "epoch 2 does not fill it but reads it";
+  EXPECT_FALSE(saved(3));
+  EXPECT_EQ(go_on().code, ExitCode::success);
+  EXPECT_THAT(events_, Not(Contains("load gallery")));
+  EXPECT_THAT(events_, Contains("load model (compute)"));
+}
+
+TEST_F(MadeByFlowTest, WhatIsReadFirstIsSavedAndLoaded) {
+  stop_in(2);
+  run();
+  EXPECT_EQ(go_on().code, ExitCode::success);
+  EXPECT_THAT(events_, Contains("load gallery"));
+}
+
+TEST_F(MadeByFlowTest, AScheduleThatReadsFirstWhatWasNotSavedIsRefused) {
+  stop_in(3);
+  run();
+  pipeline_.spec.schedule.each_epoch[1].every = 7;
+  pipeline_.spec.schedule.epochs = 9;
+  EXPECT_THAT(go_on(),
+              fails_with(ExitCode::configuration, AllOf(HasSubstr("no state for stage 'gallery'"),
+                                                        HasSubstr("restore the schedule"))));
+}
+
+TEST_F(RunPipelineTest, AChangedPipelineIsRefusedByKey) {
+  add_stages();
+  pipeline_.spec.resolved = "[stage.model]\nrate = 1\n[limits]\npackets = 256\n";
+  run();
+  const std::string resolved = file("resolved.toml");
+  const auto change = [&](std::string text, const std::string& from, const std::string& to) {
+    text.replace(text.find(from), from.size(), to);
+    folder_.write("run/resolved.toml", text);
+  };
+  pipeline_.spec.schedule.epochs = 4;
+  change(resolved, "rate = 1", "rate = 2");
+  const RunSummary refused = resume();
+  EXPECT_EQ(refused.code, ExitCode::configuration);
+  EXPECT_THAT(refused.error->full_message(),
+              AllOf(HasSubstr("resolved.toml was changed after 'epoch-3.safetensors' was written: "
+                              "stage.model.rate = 2 (was 1)"),
+                    HasSubstr("seam run --from")));
+  change(resolved, "packets = 256", "packets = 64  # changes no result");
+  EXPECT_EQ(resume().code, ExitCode::success);
+}
+
+TEST_F(RunPipelineTest, ADefaultThatALaterVersionAddsIsNoChange) {
+  add_stages();
+  run();
+  pipeline_.spec.schedule.epochs = 4;
+  pipeline_.spec.resolved += "added = 1  # default\n";
+  EXPECT_EQ(resume().code, ExitCode::success);
+  EXPECT_THAT(file("resolved.toml"), Not(HasSubstr("added"))) << "a run has one pipeline";
+}
+
+/// Runs that start from a checkpoint of another run, with a different rate.
+class FromRunTest : public RunPipelineTest {
+ protected:
+  FromRunTest() {
+    add_stage("model", {.keeps_state = true}, "train");
+    pipeline_.spec.resolved = "[stage.model]\nrate = 1\n";
+  }
+  void start_from_it() {
+    before_ = pipeline_.spec;
+    options_.before = &before_;
+    options_.from = folder_.path() / "run";
+    options_.run_directory = folder_.path() / "new";
+    options_.start = Start::from;
+  }
+  /// Runs the other one first.
+  RunSummary begin() {
+    EXPECT_EQ(run().code, ExitCode::success);
+    start_from_it();
+    pipeline_.spec.resolved = "[stage.model]\nrate = 2\n";
+    pipeline_.spec.schedule.epochs = 5;
+    return run();
+  }
+  [[nodiscard]] fs::path fresh(const std::string& name) const {
+    return folder_.path() / "new" / name;
+  }
+
+  PipelineSpec before_;
+};
+
+TEST_F(FromRunTest, TheOtherRunStaysAsItIs) {
+  const RunSummary summary = begin();
+  EXPECT_EQ(summary.code, ExitCode::success);
+  EXPECT_EQ(summary.position.epochs_done, 5);
+  EXPECT_THAT(file("resolved.toml"), HasSubstr("rate = 1"));
+  EXPECT_TRUE(fs::exists(folder_.path() / "run/checkpoints/epoch-3.safetensors"));
+  EXPECT_EQ(read_launch(folder_.path() / "new").from,
+            (RunOrigin{(folder_.path() / "run").string(), "epoch-3.safetensors",
+                       sha256_of_file(folder_.path() / "run/checkpoints/epoch-3.safetensors")}));
+  EXPECT_THAT(messages_.str(),
+              HasSubstr("starting from run/epoch-3.safetensors: stage.model.rate = 2 (was 1)"));
+}
+
+TEST_F(FromRunTest, ItIsResumedLikeAnyOther) {
+  flows_.script = [](const FlowOptions& options, FlowResult& result) {
+    if (options.run.epoch == 3) result.error = Error("no flow", Fault::data);
+  };
+  EXPECT_EQ(begin().code, ExitCode::data);
+  flows_.script = nullptr;
+  options_.run_directory = folder_.path() / "new";
+  EXPECT_EQ(resume().code, ExitCode::success);
+  EXPECT_THAT(messages_.str(), HasSubstr("resuming after epoch 3 of 5"));
+}
+
+TEST_F(FromRunTest, MoreEpochsReadWhatWasFilledBeforeTheFirst) {
+  add_flow("fill", "gallery", {.keeps_state = true, .kept = Kept::until_next_flow});
+  pipeline_.spec.schedule.before = {"fill"};
+  add_stage("search", {}, "train").references = {{"index", "gallery"}};
+  EXPECT_EQ(begin().code, ExitCode::success);
+  EXPECT_THAT(events_, Contains("load gallery"));
+}
+
+TEST_F(FromRunTest, WithoutItsCheckpointsItDoesNotBeginAgain) {
+  begin();
+  fs::remove_all(fresh("checkpoints"));
+  EXPECT_THAT(resume(), fails_with(ExitCode::configuration,
+                                   HasSubstr("started from run/epoch-3.safetensors")));
+}
+
+TEST_F(FromRunTest, WhatIsRefusedLeavesNoFolder) {
+  EXPECT_EQ(run().code, ExitCode::success);
+  fs::remove_all(folder_.path() / "run/checkpoints");
+  start_from_it();
+  EXPECT_THAT(run(),
+              fails_with(ExitCode::configuration, HasSubstr("no checkpoint between two epochs")));
+  EXPECT_FALSE(fs::exists(folder_.path() / "new"));
+}
+
+TEST_F(FromRunTest, AStageOfEvaluationsOnlyMustStay) {
+  tune_after_the_epochs();
+  EXPECT_THAT(begin(), fails_with(ExitCode::configuration,
+                                  HasSubstr("'stage.model.rate' changes how epochs are "
+                                            "evaluated")))
+      << "flow 'train' has no optimizer";
+}
+
+TEST_F(FromRunTest, WhatTrainsAfterTheEpochsIsNotGoneOnFrom) {
+  add_stage("adam", {.trains = true}, "train");
+  tune_after_the_epochs();
+  EXPECT_EQ(begin().code, ExitCode::success);
+  EXPECT_EQ(read_launch(folder_.path() / "new").from.checkpoint, "epoch-3.safetensors")
+      << "not epoch-3-after.safetensors";
+}
+
+}  // namespace seam::host::run_test
