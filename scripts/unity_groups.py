@@ -8,7 +8,7 @@ written as CMake commands that assign each source its UNITY_GROUP. Most of a com
 headers of other libraries, so one unit of ten sources costs little more than one source.
 
 Two sources are not grouped if an unnamed namespace of one defines a name that the other source, or a header
-that it includes, uses. A source that differs from the last commit is compiled separately, so that editing it does not
+that it includes, uses; aliases may be the same. A source that differs from the last commit is compiled separately, so that editing it does not
 recompile its group.
 """
 
@@ -58,6 +58,7 @@ def used_names(text):
     """All words of a source except members, its own variables and the contents of comments and literals."""
     text = re.sub(r'//.*|#include.*|"(?:\\.|[^"\\\n])*"', "", text)
     variables = set(re.findall(r"(?:[\w>]|[&*]) [&*]?(\w+)(?: = |[,;){]| : )", re.sub(NOT_TYPES, "(", text)))
+    variables -= set(re.findall(r"(?<![\w.:>])(\w+)\(", text))
     return set(re.findall(r"(?<![\w.:>])[A-Za-z_]\w*", text)) - variables
 
 
@@ -106,7 +107,7 @@ class Source:
 
     def clashes_with(self, other):
         shared = self.local & (other.local | other.known) | other.local & self.known
-        return any(self.aliases.get(name, name) != other.aliases.get(name, "") for name in shared)
+        return any(name not in self.aliases or self.aliases[name] != other.aliases.get(name) for name in shared)
 
 
 def groups_of(sources):

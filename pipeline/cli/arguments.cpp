@@ -31,7 +31,8 @@ CLI::Option* add_value(CLI::App& verb, const std::string& name, T& member, const
 
 /// Adds an option that takes a number from 1 to `most`.
 template <class T>
-void count(CLI::App& verb, const std::string& name, T& member, int most, const std::string& doc) {
+void add_count(CLI::App& verb, const std::string& name, T& member, int most,
+               const std::string& doc) {
   add_value(verb, name, member, "N", doc)->check(CLI::Range(1, most).description(""));
 }
 
@@ -89,8 +90,8 @@ void add_numerics(CommandParser& parser, CLI::App& verb, RunArguments& run) {
 void add_running(CommandParser& parser, CLI::App& verb, RunArguments& run) {
   repeatable(verb, "--set", run.set, "KEY=VALUE",
              "set a key of the pipeline, such as stage.model.classes=50; may be repeated");
-  count(verb, "--threads", run.threads, most_threads,
-        "thread limit; default: `threads` of the file, then the available cores");
+  add_count(verb, "--threads", run.threads, most_threads,
+            "thread limit; default: `threads` of the file, then the available cores");
   add_numerics(parser, verb, run);
   add_plugin_path(verb, run.plugin_paths);
   add_value(verb, "--run-dir", run.run_directory, "DIR",
@@ -218,19 +219,19 @@ void add_sweep(CommandParser& parser) {
              "parameter values to combine, such as stage.loss.margin=0.2,0.5,1, pipeline.seed=1..3 "
              "or variant=arcface,triplet; variant.GROUP and variants combine groups of variants; "
              "default: `over` in the file's [sweep]; may be repeated");
-  count(verb, "--random", sweep.random, most_draws,
-        "random search: draw N combinations; allows ranges such as 1e-4..1e-2:log");
+  add_count(verb, "--random", sweep.random, most_draws,
+            "random search: draw N combinations; allows ranges such as 1e-4..1e-2:log");
   add_value(verb, "--random-seed", sweep.random_seed, "N",
             "seed for --random; default: `random_seed` in the file's [sweep], then 0");
   add_variant(verb, sweep.variants,
               "apply a variant of the file to all runs; --over variant=a,b tries each variant");
   add_set(verb, sweep.set);
-  count(verb, "--jobs", sweep.jobs, most_threads,
-        "number of runs in parallel; default: 1, or with --resume the number that the "
-        "sweep was started with");
-  count(verb, "--threads", sweep.threads, most_threads,
-        "thread limit for all runs together; default: as for `seam run`, or with "
-        "--resume that of the sweep");
+  add_count(verb, "--jobs", sweep.jobs, most_threads,
+            "number of runs in parallel; default: 1, or with --resume the number that the "
+            "sweep was started with");
+  add_count(verb, "--threads", sweep.threads, most_threads,
+            "thread limit for all runs together; default: as for `seam run`, or with "
+            "--resume that of the sweep");
   add_plugin_path(verb, sweep.plugin_paths);
   add_value(verb, "--sweep-dir,--run-dir", sweep.sweep_directory, "DIR",
             "folder of the sweep; default: runs/NAME-sweep-DATE-TIME-N");

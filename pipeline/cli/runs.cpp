@@ -38,7 +38,7 @@ std::vector<Listed> listed(const RunsArguments& arguments) {
   return list;
 }
 
-Json listed_json(const Listed& entry) {
+Json run_json(const Listed& entry) {
   Json changed = Json::object();
   for (const auto& [key, value] : entry.changed) changed[key] = value;
   Json json{{"name", entry.run.name},
@@ -99,7 +99,7 @@ ExitCode runs_verb(const RunsArguments& arguments) {
   const std::vector<Listed> list = listed(arguments);
   if (arguments.json) {
     Json json = Json::array();
-    for (const Listed& entry : list) json.push_back(listed_json(entry));
+    for (const Listed& entry : list) json.push_back(run_json(entry));
     std::cout << json_line(json) << "\n";
     return ExitCode::success;
   }

@@ -17,7 +17,7 @@
 namespace seam::host {
 namespace {
 
-void say(const std::string& line) {
+void say_line(const std::string& line) {
   std::cerr << line << std::endl;
 }
 
@@ -59,7 +59,7 @@ void print_comparison(const std::filesystem::path& folder) {
     if (!comparison.rankings.empty())
       std::cout << "\n" << to_text(comparison, terminal_width(STDOUT_FILENO));
   } catch (const Error& error) {
-    say("no table: " + error.full_message());
+    say_line("no table: " + error.full_message());
   }
 }
 
@@ -71,7 +71,7 @@ ExitCode sweep_verb(const SweepArguments& arguments) {
   options.threads = arguments.threads;
   options.environment = process_environment();  // before this process sets its thread variables
   forget_launch(options.environment);           // its runs are independent
-  options.say = say;
+  options.say = say_line;
   ChildProcesses children;
   std::filesystem::path folder = arguments.resume;
   if (arguments.resume.empty()) {
@@ -86,8 +86,8 @@ ExitCode sweep_verb(const SweepArguments& arguments) {
     report_problems(sweep.problems);
     if (has_errors(sweep.problems)) return ExitCode::configuration;
     if (sweep.plan.runs.empty()) {
-      say("the sweep has fewer combinations than shards; shard " + to_text(request.shard) +
-          " has none");
+      say_line("the sweep has fewer combinations than shards; shard " + to_text(request.shard) +
+               " has none");
       return ExitCode::success;
     }
     if (arguments.dry_run) {

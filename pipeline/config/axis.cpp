@@ -72,7 +72,7 @@ std::optional<Interval> interval_in(const std::string& axis, std::string_view te
   const auto least = number_in<double>(first);
   const auto most = number_in<double>(last);
   if (!least || !most) return std::nullopt;  // such as "../data"
-  const std::string shown{text};
+  const std::string shown(text);
   Interval interval{*least, *most, Scale::linear, Numbers::real};
   if (number_in<std::int64_t>(first) && number_in<std::int64_t>(last)) {
     interval.numbers = Numbers::whole;

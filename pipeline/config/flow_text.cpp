@@ -9,7 +9,7 @@
 namespace seam::host {
 namespace {
 
-constexpr int deepest_braces = 16;  // braces within braces
+constexpr int most_nested_braces = 16;  // braces within braces
 
 bool starts_name(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
@@ -108,9 +108,9 @@ class Parser {
 
   Ends branches(const Ends& inputs, int depth) {
     const std::size_t open = at_++;
-    if (depth >= deepest_braces) {
+    if (depth >= most_nested_braces) {
       fault(open, 1, "flow-syntax",
-            "braces are nested more than " + std::to_string(deepest_braces) + " deep");
+            "braces are nested more than " + std::to_string(most_nested_braces) + " deep");
       return {};
     }
     if (inputs.empty() && kind_ == TextKind::flow) {

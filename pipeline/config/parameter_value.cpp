@@ -70,7 +70,7 @@ std::optional<Value> value_for(const ParameterInfo& parameter, const Node& node)
 }
 
 /// As the file writes it, short enough for a message.
-std::string shown(const Node& node) {
+std::string node_shown(const Node& node) {
   constexpr std::size_t longest = 60;
   const auto value = scalar(node);
   if (!value) return kind_of(node);
@@ -99,8 +99,8 @@ std::string type_hint(const ParameterInfo& parameter, const Node& node) {
 std::string shown_kind(const ParameterInfo& parameter, const Node& node) {
   if (is_list(parameter.kind) && node.array() != nullptr) return "a list of lists";
   const std::string kind = kind_of(node);
-  return scalar(node) && kind != "true or false" ? fmt::format("{} ({})", kind, shown(node))
-         : scalar(node)                          ? shown(node)
+  return scalar(node) && kind != "true or false" ? fmt::format("{} ({})", kind, node_shown(node))
+         : scalar(node)                          ? node_shown(node)
                                                  : kind;
 }
 
@@ -144,7 +144,8 @@ std::optional<Value> read_parameter_value(const Entry& key, const ParameterInfo&
   if (problem_with(parameter, *value)) {
     const Node& culprit = wrong_element(parameter, key.node);
     const bool choice = !parameter.choices.empty() && culprit.text() != nullptr;
-    findings.error(choice ? "choice" : "range", culprit.place, accepted + ", not " + shown(culprit),
+    findings.error(choice ? "choice" : "range", culprit.place,
+                   accepted + ", not " + node_shown(culprit),
                    {choice ? did_you_mean(*culprit.text(), parameter.choices) : std::string{}});
     return std::nullopt;
   }

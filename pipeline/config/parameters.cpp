@@ -10,17 +10,17 @@
 namespace seam::host {
 namespace {
 
-std::string text_of(const Node& node) {
+std::string node_text(const Node& node) {
   if (const auto value = scalar(node)) return seam::to_text(*value);
   if (const auto* moment = std::get_if<Moment>(&node.value)) return moment->text;
   std::string text;
   if (const Table* table = node.table()) {
     for (const Entry& entry : table->entries) {
-      text += (text.empty() ? "" : ", ") + entry.key + " = " + text_of(entry.node);
+      text += (text.empty() ? "" : ", ") + entry.key + " = " + node_text(entry.node);
     }
     return "{ " + text + " }";
   }
-  for (const Node& element : *node.array()) text += (text.empty() ? "" : ", ") + text_of(element);
+  for (const Node& element : *node.array()) text += (text.empty() ? "" : ", ") + node_text(element);
   return "[" + text + "]";
 }
 
@@ -30,7 +30,7 @@ void flatten(const Table& table, const std::string& prefix, Parameters& paramete
     if (const Table* inner = entry.node.table()) {
       flatten(*inner, key, parameters);
     } else {
-      parameters[key] = text_of(entry.node);
+      parameters[key] = node_text(entry.node);
     }
   }
 }

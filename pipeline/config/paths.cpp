@@ -12,7 +12,7 @@
 namespace seam::host {
 namespace {
 
-constexpr std::size_t deepest_paths = 32;  // paths within paths
+constexpr std::size_t most_nested_paths = 32;  // paths within paths
 
 std::string brought_by(const FlowNode& node) {
   if (node.paths.empty()) return {};
@@ -82,9 +82,9 @@ bool Paths::are_sound(const Entry& line, const FlowText& text, std::vector<std::
                                   circle.size() > 1 ? " through others" : ""),
                       {circle_text(circle)});
       sound = false;
-    } else if (readers.size() >= deepest_paths) {
+    } else if (readers.size() >= most_nested_paths) {
       findings_.error("path-cycle", place,
-                      fmt::format("paths are nested more than {} levels deep", deepest_paths));
+                      fmt::format("paths are nested more than {} levels deep", most_nested_paths));
       sound = false;
     } else {
       read(step.stage, readers);

@@ -5,7 +5,7 @@
 namespace seam::host {
 namespace {
 
-constexpr int deepest_defaults = 16;  // defaults within defaults
+constexpr int most_nested_defaults = 16;  // defaults within defaults
 
 bool is_name(std::string_view text) {
   if (text.empty() || (text.front() >= '0' && text.front() <= '9')) return false;
@@ -72,7 +72,7 @@ class Expander {
     const std::size_t colon = inside.find(":-");
     const std::string name(inside.substr(0, colon));
     const std::size_t length = close - at + 1;
-    if (!is_name(name) || depth > deepest_defaults) {
+    if (!is_name(name) || depth > most_nested_defaults) {
       fault(base + at, length, "variable-syntax", "'" + name + "' is not the name of a variable",
             {"write ${NAME} or ${NAME:-default}, and $$ for a dollar sign"});
       return close;

@@ -145,7 +145,7 @@ std::string ranking_text(const Ranking& ranking, const std::vector<std::string>&
   return text;
 }
 
-std::string data_line(const Ranking& ranking) {
+std::string data_lines(const Ranking& ranking) {
   std::string text;
   for (const auto& [key, value] : ranking.data) text += fmt::format("  {}: {}\n", key, value);
   return text;
@@ -369,7 +369,7 @@ std::string to_text(const Comparison& comparison, std::optional<std::size_t> wid
   bool folds = false;  // of several seeds
   for (const Ranking& ranking : comparison.rankings) {
     text += "\n";
-    if (several) text += "measured on\n" + data_line(ranking) + "\n";
+    if (several) text += "measured on\n" + data_lines(ranking) + "\n";
     text += ranking_text(ranking, comparison.further, width);
     text += beside_text("", ranking.beside);
     for (std::size_t at = 0; at < ranking.further_beside.size(); ++at) {

@@ -49,7 +49,7 @@ class CsvLines {
   std::string cell() {
     if (at_ >= text_.size() || text_[at_] != '"') {
       const std::size_t end = std::min(text_.find_first_of(",\r\n", at_), text_.size());
-      std::string plain{text_.substr(at_, end - at_)};
+      std::string plain(text_.substr(at_, end - at_));
       at_ = end;
       return plain;
     }

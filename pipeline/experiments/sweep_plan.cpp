@@ -25,7 +25,7 @@ constexpr std::size_t most_runs = 10'000;
 constexpr std::size_t longest_name = 180;  // file systems allow 255 bytes
 constexpr int plan_format = 1;
 
-using AxisChoice = std::vector<std::string>;  // one value per axis
+using Combination = std::vector<std::string>;  // one value per axis
 
 [[noreturn]] void refuse_plan(const std::string& message) {
   throw Error(message, Fault::configuration);
@@ -41,8 +41,8 @@ std::size_t combinations(const std::vector<const Axis*>& axes) {
 }
 
 /// The combination with this number; the last axis changes fastest.
-AxisChoice choice_at(const std::vector<const Axis*>& axes, std::size_t number) {
-  AxisChoice choice(axes.size());
+Combination choice_at(const std::vector<const Axis*>& axes, std::size_t number) {
+  Combination choice(axes.size());
   for (std::size_t at = axes.size(); at-- > 0;) {
     const std::vector<std::string>& values = axes[at]->values;
     choice[at] = values[number % values.size()];
@@ -67,8 +67,8 @@ std::string draw_number(const Interval& interval, Random& random) {
   return rounded > interval.most ? fmt::format("{}", interval.most) : text;
 }
 
-AxisChoice draw(const std::vector<const Axis*>& axes, Random& random) {
-  AxisChoice choice;
+Combination draw(const std::vector<const Axis*>& axes, Random& random) {
+  Combination choice;
   for (const Axis* axis : axes) {
     choice.push_back(axis->interval ? draw_number(*axis->interval, random)
                                     : axis->values[random.index(axis->values.size())]);
@@ -76,8 +76,8 @@ AxisChoice draw(const std::vector<const Axis*>& axes, Random& random) {
   return choice;
 }
 
-std::vector<AxisChoice> draw_different(const std::vector<const Axis*>& axes,
-                                       const RandomSearch& search) {
+std::vector<Combination> draw_different(const std::vector<const Axis*>& axes,
+                                        const RandomSearch& search) {
   const auto wanted = static_cast<std::size_t>(search.count);
   Random random(search.seed, stream_of("seam sweep"));
   const bool finite =
@@ -89,7 +89,7 @@ std::vector<AxisChoice> draw_different(const std::vector<const Axis*>& axes,
                     "run all of them",
                     wanted, count));
   };
-  std::vector<AxisChoice> drawn;
+  std::vector<Combination> drawn;
   if (all <= most_runs) {
     if (wanted > all) too_few(all);
     std::vector<std::size_t> numbers(all);
@@ -98,11 +98,11 @@ std::vector<AxisChoice> draw_different(const std::vector<const Axis*>& axes,
     for (std::size_t at = 0; at < wanted; ++at) drawn.push_back(choice_at(axes, numbers[at]));
     return drawn;
   }
-  std::set<AxisChoice> seen;
+  std::set<Combination> seen;
   constexpr std::size_t tries_each = 100;  // a range of integers may hold fewer numbers than wanted
   for (std::size_t tries = 0; drawn.size() < wanted; ++tries) {
     if (tries > tries_each * wanted) too_few(drawn.size());
-    AxisChoice choice = draw(axes, random);
+    Combination choice = draw(axes, random);
     if (seen.insert(choice).second) drawn.push_back(std::move(choice));
   }
   return drawn;
@@ -138,7 +138,7 @@ std::vector<std::string> labels_of(const std::vector<const Axis*>& axes) {
 }
 
 PlannedRun planned(const std::vector<const Axis*>& axes, const std::vector<std::string>& labels,
-                   const AxisChoice& choice) {
+                   const Combination& choice) {
   PlannedRun run;
   for (std::size_t at = 0; at < axes.size(); ++at) {
     run.name += (at > 0 ? "," : "") + labels[at] + "=" + plain_name(choice[at]);
@@ -190,7 +190,7 @@ std::vector<PlannedRun> plan_runs(const std::vector<Axis>& axes,
     const bool by_chance = random && (axis.interval || !replicate);
     (by_chance ? drawn : crossed).push_back(&axis);
   }
-  std::vector<AxisChoice> choices{AxisChoice()};
+  std::vector<Combination> choices{Combination()};
   if (random) {
     if (drawn.empty())
       refuse_plan("--random has nothing to draw: seeds and folds are always run in full");
@@ -205,10 +205,10 @@ std::vector<PlannedRun> plan_runs(const std::vector<Axis>& axes,
   order.insert(order.end(), crossed.begin(), crossed.end());
   const std::vector<std::string> labels = labels_of(order);
   std::vector<PlannedRun> runs;
-  for (const AxisChoice& choice : choices) {
+  for (const Combination& choice : choices) {
     for (std::size_t number = 0; number < each; ++number) {
-      AxisChoice whole = choice;
-      const AxisChoice rest = choice_at(crossed, number);
+      Combination whole = choice;
+      const Combination rest = choice_at(crossed, number);
       whole.insert(whole.end(), rest.begin(), rest.end());
       runs.push_back(planned(order, labels, whole));
     }

@@ -195,7 +195,7 @@ std::vector<fs::path> files_in(const fs::path& folder, const KeyOf& key_of) {
   // Before the first checkpoint there is no folder. Any other error leaves unknown which files
   // exist.
   if (error && error != std::errc::no_such_file_or_directory) {
-    throw folder_fault("cannot list", folder, error);
+    throw path_fault("cannot list", folder, error);
   }
   std::ranges::sort(found, std::greater());
   std::vector<fs::path> files;
@@ -289,7 +289,7 @@ CheckpointName name_of(const Checkpoint& checkpoint) {
 fs::path CheckpointFolder::write(const Checkpoint& checkpoint, std::int64_t last) const {
   std::error_code made;
   fs::create_directories(folder_, made);
-  if (made) throw folder_fault("cannot create", folder_, made);
+  if (made) throw path_fault("cannot create", folder_, made);
   const CheckpointName written = name_of(checkpoint);
   fs::path file = folder_ / to_text(written);
   write_checkpoint(file, checkpoint);
@@ -352,7 +352,7 @@ fs::path CheckpointFolder::set_aside(const fs::path& file) {
   }
   std::error_code error;
   fs::rename(file, aside, error);
-  if (error) throw folder_fault("cannot rename", file, error);
+  if (error) throw path_fault("cannot rename", file, error);
   return aside;
 }
 

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 Error system_fault(const std::string& what, const fs::path& path, int number = errno) {
-  return folder_fault(what, path, {number, std::generic_category()});
+  return path_fault(what, path, {number, std::generic_category()});
 }
 
 /// A new name in a folder is only safe once the folder itself is on the disk.
@@ -34,7 +34,7 @@ std::string process_in(const Descriptor& file) {
 
 }  // namespace
 
-Error folder_fault(const std::string& what, const fs::path& path, const std::error_code& error) {
+Error path_fault(const std::string& what, const fs::path& path, const std::error_code& error) {
   return Error(what + " '" + path.string() + "': " + error.message());
 }
 

@@ -59,8 +59,8 @@ class WholeFile {
 };
 
 /// "cannot list 'runs': Permission denied".
-Error folder_fault(const std::string& what, const std::filesystem::path& path,
-                   const std::error_code& error);
+Error path_fault(const std::string& what, const std::filesystem::path& path,
+                 const std::error_code& error);
 void write_whole_file(const std::filesystem::path& path, std::string_view text);
 std::vector<std::byte> read_file(const std::filesystem::path& path);
 std::string read_text_file(const std::filesystem::path& path);

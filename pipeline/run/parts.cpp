@@ -23,7 +23,7 @@ namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
 
-[[noreturn]] void refuse_part(const std::string& message) {
+[[noreturn]] void refuse_shard(const std::string& message) {
   throw Error(message, Fault::configuration);
 }
 
@@ -32,15 +32,15 @@ using Environment = std::map<std::string, std::string>;
 std::uint64_t environment_number(const Environment& environment, const std::string& name) {
   const auto found = environment.find(name);
   if (found == environment.end()) {
-    refuse_part(
+    refuse_shard(
         fmt::format("--shard auto needs the environment variable {}, which is not set; write "
                     "the shard as --shard NUMBER/COUNT",
                     name));
   }
   const auto number = number_in<std::uint64_t>(found->second);
   if (!number) {
-    refuse_part(fmt::format("the environment variable {} is '{}', but must be a number", name,
-                            found->second));
+    refuse_shard(fmt::format("the environment variable {} is '{}', but must be a number", name,
+                             found->second));
   }
   return *number;
 }
@@ -52,7 +52,7 @@ Shard slurm_shard(const Environment& environment) {
   const std::uint64_t count = environment_number(environment, "SLURM_ARRAY_TASK_COUNT");
   const std::uint64_t task = environment_number(environment, "SLURM_ARRAY_TASK_ID");
   if (last - first + 1 != count || task < first || task > last) {
-    refuse_part(
+    refuse_shard(
         fmt::format("--shard auto needs a Slurm array without gaps, such as --array=0-99, but "
                     "this one has {} tasks from {} to {}; write the shard as --shard "
                     "NUMBER/COUNT",
@@ -65,13 +65,13 @@ Shard shard_of(const Environment& environment) {
   const bool slurm = environment.contains("SLURM_ARRAY_TASK_ID");
   const bool kubernetes = environment.contains("JOB_COMPLETION_INDEX");
   if (slurm && kubernetes) {
-    refuse_part(
+    refuse_shard(
         "--shard auto is ambiguous, because both SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX are "
         "set; write the shard as --shard NUMBER/COUNT");
   }
   if (slurm) return slurm_shard(environment);
   if (!kubernetes) {
-    refuse_part(
+    refuse_shard(
         "--shard auto needs the environment of a Slurm array (SLURM_ARRAY_TASK_ID) or of an "
         "indexed Kubernetes Job (JOB_COMPLETION_INDEX); write the shard as --shard NUMBER/COUNT");
   }
@@ -125,7 +125,7 @@ Shard shard_from(std::string_view text, const Environment& environment) {
   if (exists(shard)) return shard;
   const std::string given =
       automatic ? "the environment's " + to_text(shard) : fmt::format("'{}'", text);
-  refuse_part(
+  refuse_shard(
       fmt::format("--shard takes NUMBER/COUNT with numbers from 0, such as 0/8 to 7/8, or auto, "
                   "not {}",
                   given));
@@ -136,7 +136,7 @@ std::optional<Shard> recorded_shard(const fs::path& run) {
   if (text.empty()) return std::nullopt;
   const Shard shard = parsed_shard(text);
   if (!exists(shard)) {
-    refuse_part(
+    refuse_shard(
         fmt::format("'{}' is damaged: in the first lines, 'shard' is '{}', but must be "
                     "NUMBER/COUNT; restore the file, or remove the folder",
                     (run / "resolved.toml").string(), text));
@@ -167,7 +167,7 @@ void refuse_unless_splittable(const CheckedPipeline& pipeline) {
     if (!sharding.obstacle.empty()) throw cannot_split(flow, sharding);
   }
   if (const auto outside = written_elsewhere(pipeline)) {
-    refuse_part(
+    refuse_shard(
         fmt::format("stage '{}' may write to '{}', which all shards would share; use a path "
                     "relative to the run folder: --set {}=FOLDER",
                     outside->stage, outside->path, outside->key));
@@ -227,7 +227,7 @@ std::string digest_of(const PartInputs& inputs) {
 void refuse_other_parts(const fs::path& out, const Shard& shard, const PartInputs& inputs) {
   if (!fs::is_directory(out)) return;
   if (fs::exists(out / "resolved.toml")) {
-    refuse_part(
+    refuse_shard(
         fmt::format("'{}' contains a run; with --shard, --run-dir is the folder of all shards: "
                     "choose a new or empty one",
                     out.string()));
@@ -248,7 +248,7 @@ void refuse_other_parts(const fs::path& out, const Shard& shard, const PartInput
       difference = difference_between(read_inputs(entry.path()), inputs);
     }
     if (difference.empty()) continue;
-    refuse_part(
+    refuse_shard(
         fmt::format("'{}' was made differently: {}; the shards of one folder belong together: "
                     "choose another --run-dir, or remove '{}'",
                     entry.path().string(), difference, out.string()));

@@ -54,7 +54,7 @@ void refuse_unless_empty(const fs::path& folder) {
 void make_folder(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (error) throw folder_fault("cannot create the run folder", path, error);
+  if (error) throw path_fault("cannot create the run folder", path, error);
 }
 
 std::string toml_text(const toml::table& table, std::string_view key) {
@@ -223,7 +223,7 @@ fs::path make_numbered_folder(const std::string& name) {
     std::error_code error;
     // True only for the process that created it.
     if (fs::create_directory(path, error)) return path;
-    if (error) throw folder_fault("cannot create the run folder", path, error);
+    if (error) throw path_fault("cannot create the run folder", path, error);
   }
 }
 

@@ -124,7 +124,7 @@ Json finite_or_null(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }
 
-Json stored_score(const Score& score) {
+Json score_entry(const Score& score) {
   Json json{{"metric", score.metric},
             {"value", finite_or_null(score.value)},
             {"standard_error", score.standard_error ? Json(*score.standard_error) : Json()},
@@ -345,7 +345,7 @@ std::vector<std::string> headlines_of(const CheckedPipeline& pipeline, const Flo
 
 std::string score_json(const std::vector<Score>& scores) {
   Json list = Json::array();
-  for (const Score& score : scores) list.push_back(stored_score(score));
+  for (const Score& score : scores) list.push_back(score_entry(score));
   return json_line({{"format", score_format}, {"scores", std::move(list)}}) + "\n";
 }
 

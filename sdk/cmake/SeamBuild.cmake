@@ -24,7 +24,7 @@ if(SEAM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${SEAM_CCACHE}")
 endif()
 
-# GCC collects garbage as often as a machine with little memory needs: 13 % of its time. Units take up to 1.3 GB instead.
+# By default, GCC spends 13 % of its time on garbage collection, to suit small machines. Units take up to 1.3 GB instead.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(--param=ggc-min-heapsize=1048576)  # KiB
 endif()
@@ -139,8 +139,9 @@ function(seam_add_stages name)
 endfunction()
 
 # seam_test(NAME [SOURCES ...] [ONLY expression] [EXCLUDE expression] LINK ... [TENSOR])
-# A GoogleTest program; without SOURCES, of all *_test.cpp in the folder. It is one test for ctest; scripts/run-tests knows its cases by the label. What it tests is optimized,
-# itself less: that takes a third of the compiler's time.
+# A GoogleTest program; without SOURCES, of all *_test.cpp in the folder. It is one test
+# for ctest; scripts/run-tests knows its cases by the label.
+# Compiled with -O1: that takes a third of the compiler's time.
 function(seam_test name)
   cmake_parse_arguments(arg "TENSOR" "ONLY;EXCLUDE" "SOURCES;LINK" ${ARGN})
   seam_find_sources("*_test.cpp")

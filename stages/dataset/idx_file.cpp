@@ -14,8 +14,8 @@
 namespace seam::stages {
 namespace {
 
-constexpr std::int64_t most_bytes = std::int64_t{1}
-                                    << 34;  // 16 GiB, larger than any data set in this format
+constexpr std::int64_t most_array_bytes = std::int64_t{1}
+                                          << 34;  // 16 GiB, larger than any data set in this format
 
 struct Close {
   void operator()(gzFile file) const { gzclose(file); }
@@ -109,7 +109,7 @@ IdxArray read_idx(const std::filesystem::path& file, int dimensions, const std::
     std::int64_t size = 0;
     for (const std::uint8_t byte : word) size = 256 * size + byte;
     array.sizes.push_back(size);
-    if (size == 0 || count > most_bytes / size) {
+    if (size == 0 || count > most_array_bytes / size) {
       throw Error("'" + name + "' declares the sizes " + sizes_text(array.sizes) +
                   (size == 0 ? ": it is empty" : ": more than 16 GiB, so it is damaged"));
     }

@@ -117,7 +117,7 @@ Image doubled(const Image& image) {
   return result;
 }
 
-void check_map(const Image& image, const SourceMap& map, double gain) {
+void check_warp(const Image& image, const SourceMap& map, double gain) {
   if (image.channels() != 3 || image.empty() || image.bytes() == 0) {
     throw std::invalid_argument("only an image of 3 channels and at least one pixel can be warped");
   }
@@ -138,7 +138,7 @@ void check_map(const Image& image, const SourceMap& map, double gain) {
 }  // namespace
 
 Image warp_bilinear(const Image& image, const SourceMap& map, double gain, InstructionSet set) {
-  check_map(image, map, gain);
+  check_warp(image, map, gain);
   const bool single = image.height() < 2 || image.width() < 2;
   const Image source = single ? doubled(image) : image;
   Image result(image.height(), image.width(), 3);

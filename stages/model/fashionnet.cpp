@@ -32,8 +32,8 @@ void add_pooling(Sequential& layers) {
 }
 
 /// The 3x3 convolutions of a block and what follows each; returns the channels of the last.
-std::int64_t add_block(Sequential& layers, std::size_t block, std::int64_t in,
-                       const FashionNetOptions& options) {
+std::int64_t add_vgg_block(Sequential& layers, std::size_t block, std::int64_t in,
+                           const FashionNetOptions& options) {
   for (std::int64_t at = 0; at < convolutions.at(block); ++at) {
     const std::int64_t out = options.channels[block];
     layers->push_back(Conv2d(torch::nn::Conv2dOptions(in, out, 3).padding(1)));
@@ -74,12 +74,12 @@ void FashionNetImpl::make_layers() {
   std::int64_t channels = 3;
   for (std::size_t block = 0; block + 1 < vgg_blocks; ++block) {
     if (block > 0) add_pooling(features_);
-    channels = add_block(features_, block, channels, options_);
+    channels = add_vgg_block(features_, block, channels, options_);
   }
   register_module("features", features_);
   const auto last_block = [&](const char* name) {
     Sequential layers;
-    add_block(layers, vgg_blocks - 1, channels, options_);
+    add_vgg_block(layers, vgg_blocks - 1, channels, options_);
     add_pooling(layers);
     return register_module(name, layers);
   };

@@ -22,7 +22,7 @@ InceptionConvolutionOptions square(std::string name, std::int64_t out, std::int6
 }
 
 /// For example 1 high and 7 wide.
-InceptionConvolutionOptions flat(std::string name, std::int64_t out, std::int64_t kernel) {
+InceptionConvolutionOptions wide(std::string name, std::int64_t out, std::int64_t kernel) {
   return {std::move(name), out, 1, kernel};
 }
 
@@ -62,17 +62,17 @@ Branches first_of_6() {
 /// Figure 6 with n = 7; `c` channels between the ends of a branch.
 Branches block_of_6(std::int64_t c) {
   return {in_a_row({square("branch1x1", 192, 1)}),
-          in_a_row({square("branch7x7_1", c, 1), flat("branch7x7_2", c, 7),
+          in_a_row({square("branch7x7_1", c, 1), wide("branch7x7_2", c, 7),
                     tall("branch7x7_3", 192, 7)}),
           in_a_row({square("branch7x7dbl_1", c, 1), tall("branch7x7dbl_2", c, 7),
-                    flat("branch7x7dbl_3", c, 7), tall("branch7x7dbl_4", c, 7),
-                    flat("branch7x7dbl_5", 192, 7)}),
+                    wide("branch7x7dbl_3", c, 7), tall("branch7x7dbl_4", c, 7),
+                    wide("branch7x7dbl_5", 192, 7)}),
           pooled_branch(192)};
 }
 
 Branches first_of_7() {
   return {in_a_row({square("branch3x3_1", 192, 1), halving("branch3x3_2", 320)}),
-          in_a_row({square("branch7x7x3_1", 192, 1), flat("branch7x7x3_2", 192, 7),
+          in_a_row({square("branch7x7x3_1", 192, 1), wide("branch7x7x3_2", 192, 7),
                     tall("branch7x7x3_3", 192, 7), halving("branch7x7x3_4", 192)}),
           {InceptionPooling::maximum}};
 }
@@ -82,10 +82,10 @@ Branches block_of_7() {
   return {in_a_row({square("branch1x1", 320, 1)}),
           {InceptionPooling::none,
            {square("branch3x3_1", 384, 1)},
-           {flat("branch3x3_2a", 384, 3), tall("branch3x3_2b", 384, 3)}},
+           {wide("branch3x3_2a", 384, 3), tall("branch3x3_2b", 384, 3)}},
           {InceptionPooling::none,
            {square("branch3x3dbl_1", 448, 1), square("branch3x3dbl_2", 384, 3)},
-           {flat("branch3x3dbl_3a", 384, 3), tall("branch3x3dbl_3b", 384, 3)}},
+           {wide("branch3x3dbl_3a", 384, 3), tall("branch3x3dbl_3b", 384, 3)}},
           pooled_branch(192)};
 }
 

@@ -175,8 +175,8 @@ struct ExtractorFunction : torch::autograd::Function<ExtractorFunction<T>> {
 };
 
 template <class T>
-Tensor train_pass(std::vector<PassLayer> layers, const PassOptions& options, const Tensor& given,
-                  const std::vector<Tensor>& keep, const std::vector<Tensor>& weights) {
+Tensor train_layers(std::vector<PassLayer> layers, const PassOptions& options, const Tensor& given,
+                    const std::vector<Tensor>& keep, const std::vector<Tensor>& weights) {
   Tensor images;
   std::vector<Step<T>> steps(layers.size());
   {
@@ -233,8 +233,8 @@ Tensor evaluate(const std::vector<PassLayer>& layers, const PassOptions& options
 Tensor train_pass(std::vector<PassLayer> layers, const PassOptions& options, const Tensor& images,
                   const std::vector<Tensor>& keep, const std::vector<Tensor>& weights) {
   return images.scalar_type() == torch::kFloat32
-             ? train_pass<float>(std::move(layers), options, images, keep, weights)
-             : train_pass<double>(std::move(layers), options, images, keep, weights);
+             ? train_layers<float>(std::move(layers), options, images, keep, weights)
+             : train_layers<double>(std::move(layers), options, images, keep, weights);
 }
 
 Tensor evaluate_pass(const std::vector<PassLayer>& layers, const PassOptions& options,

@@ -69,8 +69,8 @@ struct Part {
 };
 
 /// The state of a backward pass besides tensors.
-struct KeptFunction : torch::CustomClassHolder {
-  KeptFunction(RowsFunction function, Between what) : f(std::move(function)), between(what) {}
+struct KeptParts : torch::CustomClassHolder {
+  KeptParts(RowsFunction function, Between what) : f(std::move(function)), between(what) {}
   RowsFunction f;
   Between between;
   std::vector<Part> parts{most_parts};  // empty ones where `between` is recomputed
@@ -94,7 +94,7 @@ std::pair<Tensor, Part> with_graph(const Tensor& rows, const Tensor& weight,
 
 struct PartsFunction : torch::autograd::Function<PartsFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& all_weights,
-                        const c10::intrusive_ptr<KeptFunction>& kept) {
+                        const c10::intrusive_ptr<KeptParts>& kept) {
     context->save_for_backward({x, all_weights});
     context->saved_data["kept"] = c10::IValue::make_capsule(kept);
     const Tensor weight = weight_of(all_weights);
@@ -122,7 +122,7 @@ struct PartsFunction : torch::autograd::Function<PartsFunction> {
     const Tensor& x = saved[0];
     const Tensor weight = weight_of(saved[1]);
     const auto kept =
-        c10::static_intrusive_pointer_cast<KeptFunction>(context->saved_data["kept"].toCapsule());
+        c10::static_intrusive_pointer_cast<KeptParts>(context->saved_data["kept"].toCapsule());
     const Tensor of_result = gradients[0].contiguous(gradients[0].suggest_memory_format());
     Joined of_x(x.size(0));
     std::vector<Tensor> of_weight(most_parts);
@@ -194,7 +194,7 @@ Tensor by_parts(const Tensor& x, const Tensor& weight, const RowsFunction& f, Be
   const bool trains =
       at::GradMode::is_enabled() && (x.requires_grad() || all_weights.requires_grad());
   return PartsFunction::apply(
-      x, all_weights, c10::make_intrusive<KeptFunction>(f, trains ? between : Between::recomputed));
+      x, all_weights, c10::make_intrusive<KeptParts>(f, trains ? between : Between::recomputed));
 }
 
 Tensor by_parts(const Tensor& x, const std::function<Tensor(const Tensor&)>& f) {

@@ -12,7 +12,7 @@ namespace seam::stages::formats {
 namespace {
 
 /// `width` and `height` are the sizes in the header.
-Decoded decode_by_opencv(const Encoded& encoded, std::uint64_t width, std::uint64_t height) {
+Decoded decode_through_opencv(const Encoded& encoded, std::uint64_t width, std::uint64_t height) {
   // OpenCV would report a bad file on the terminal, in addition to the error. Set once per process.
   static const auto level = cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
   static_cast<void>(level);
@@ -50,7 +50,7 @@ Decoded decode_sun_raster(const Encoded& encoded) {
   if (reader.left() < colour_map + (type == packed ? length : plain_length)) {
     refuse_truncated(encoded);
   }
-  return decode_by_opencv(encoded, width, height);
+  return decode_through_opencv(encoded, width, height);
 }
 
 Decoded decode_jpeg2000(const Encoded& encoded) {
@@ -72,7 +72,7 @@ Decoded decode_jpeg2000(const Encoded& encoded) {
   if (text.rfind(end) == std::string_view::npos || text.rfind(end) < at) {
     refuse_truncated(encoded);
   }
-  return decode_by_opencv(encoded, width, height);
+  return decode_through_opencv(encoded, width, height);
 }
 
 }  // namespace seam::stages::formats

@@ -116,7 +116,7 @@ Decoded decode_tiff(const Encoded& encoded) {
   constexpr std::uint64_t most_bytes_a_pixel = 32;
   TIFFOpenOptionsSetMaxSingleMemAlloc(
       options.get(), static_cast<tmsize_t>(encoded.max_pixels * most_bytes_a_pixel + (1U << 20U)));
-  // "m": no memory mapping, all reads go through read_bytes.
+  // "m": no memory mapping, all reads go through read_tiff_bytes.
   const std::unique_ptr<TIFF, CloseTiff> tiff(
       TIFFClientOpenExt("picture", "rm", &session, read_tiff_bytes, refuse_to_write, seek, close,
                         size, nullptr, nullptr, options.get()));
