@@ -8,7 +8,7 @@ written as CMake commands that assign each source its UNITY_GROUP. Most of a com
 headers of other libraries, so one unit of ten sources costs little more than one source.
 
 Two sources are not grouped if an unnamed namespace of one defines a name that the other source, or a header
-that it includes, uses; equal aliases are no clash. A source that differs from the last commit is compiled
+that it includes, uses; equal aliases do not clash. A source that differs from the last commit is compiled
 separately, so that editing it does not recompile its group.
 """
 

@@ -15,7 +15,6 @@
 
 namespace seam::host {
 namespace fs = std::filesystem;
-using tensorboard::Moment;
 namespace {
 
 std::int64_t step_at(const SchedulePosition& position, std::optional<std::int64_t> training_steps,
@@ -105,7 +104,7 @@ void TensorBoardLog::flow_ended(const FlowRecord& record, const std::vector<Reco
   if (complete) add_pictures(record, {began + result.seconds, before + steps});
 }
 
-void TensorBoardLog::add_pictures(const FlowRecord& record, const Moment& moment) {
+void TensorBoardLog::add_pictures(const FlowRecord& record, const tensorboard::Moment& moment) {
   const DrawnPictures drawn = drawn_pictures(run_, record.flow, record.epoch);
   std::vector<std::string> problems = drawn.problems;
   for (const DrawnPicture& picture : drawn.pictures) {
@@ -132,7 +131,7 @@ void TensorBoardLog::add_pictures(const FlowRecord& record, const Moment& moment
 }
 
 void TensorBoardLog::checkpoint(const Checkpoint& checkpoint) {
-  const Moment moment{wall_time_now(), step_of(checkpoint)};
+  const tensorboard::Moment moment{wall_time_now(), step_of(checkpoint)};
   const SchedulePosition& position = checkpoint.position;
   const bool after_epoch = !checkpoint.flow && position.flows_done == 0;
   if (after_epoch && position.epochs_done > drawn_epochs_) {
@@ -143,7 +142,8 @@ void TensorBoardLog::checkpoint(const Checkpoint& checkpoint) {
   file_.sync();
 }
 
-void TensorBoardLog::add_histograms(const Checkpoint& checkpoint, const Moment& moment) {
+void TensorBoardLog::add_histograms(const Checkpoint& checkpoint,
+                                    const tensorboard::Moment& moment) {
   if (spec_.histograms.empty()) return;
   if (!std::exchange(told_, true)) tell_of_patterns(checkpoint);
   for (const StageState& stage : checkpoint.stages) {
