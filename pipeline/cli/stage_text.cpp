@@ -307,7 +307,7 @@ void print_markdown(const StageRunner& stage) {
   print_fields_markdown("uses if present", description.accepts);
   print_fields_markdown("provides", description.provides);
   for (const OfferedInterface& offered : description.offers) {
-    std::cout << "\nOffers " << code(offered.interface) << " to other stages.\n";
+    std::cout << "\nOffers " << code(offered.interface) << ".\n";
   }
   for (const UpstreamReference& reference : description.upstream) {
     std::cout << "\nTakes " << code(reference.interface)

@@ -5,7 +5,8 @@
 ///                seam.flow/entry, for a flow in progress
 ///     metadata   seam.checkpoint  the format's number, 5
 ///                seam.stages      [["model","model.sccapsnet"], ...]
-///                seam.run.*       position in the schedule, sizes of the line files, the pipeline
+///                seam.run.*       position in the schedule, sizes of the line files, the pipeline,
+///                                 digests of what data sets list
 ///                seam.mean.*      the newest mean of each metric
 ///                seam.classes     {"model": ["coat", "hat"]}, the class names of networks
 ///                seam.best        the file of the best epoch, by `keep` or else by `stop_early`
@@ -32,6 +33,7 @@
 
 #include "pipeline/graph/flow.hpp"
 #include "pipeline/run/class_names.hpp"
+#include "pipeline/run/listings.hpp"
 #include "pipeline/run/metrics.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "pipeline/run/selection.hpp"
@@ -71,6 +73,7 @@ struct Checkpoint {
   std::string plugins;                  ///< lines "hash path"
   std::string numerics;  ///< device and precision, such as "cpu in float32"; may be empty
   ClassNames classes;    ///< of the networks; empty: none, or written by an earlier version
+  Listings listings;     ///< of the data sets; empty: none, or as above
   std::optional<Choice> best_by;  ///< how the best epoch is selected; none: not at all
   /// Initial weights that were selected by a metric; none: written by an earlier version.
   std::optional<std::vector<ChosenWeights>> chosen;

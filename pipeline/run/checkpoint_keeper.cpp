@@ -34,6 +34,7 @@ Checkpoint CheckpointKeeper::frame(const SchedulePosition& position) const {
   checkpoint.best_by = identity_.best_by;
   checkpoint.chosen = identity_.chosen;
   checkpoint.classes = trained_classes(parts_.pipeline);
+  checkpoint.listings = listings_of(parts_.pipeline, parts_.stages.opened());
   return checkpoint;
 }
 

@@ -110,6 +110,9 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   if (!checkpoint.classes.empty()) {
     metadata.emplace(format::classes_key, text_of(checkpoint.classes));
   }
+  if (!checkpoint.listings.empty()) {
+    metadata.emplace(listings_key, text_of(checkpoint.listings));
+  }
   if (checkpoint.chosen) {
     metadata.emplace(format::chosen_key, text_of(*checkpoint.chosen));
   }
@@ -192,6 +195,9 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
   }
   if (const auto classes = run.find(format::classes_key)) {
     checkpoint.classes = class_names_from(*classes);
+  }
+  if (const auto listings = run.find(listings_key)) {
+    checkpoint.listings = listings_from(*listings);
   }
   if (const auto rule = run.find(format::best_by_key)) checkpoint.best_by = choice_from(*rule);
   if (const auto chosen = run.find(format::chosen_key)) {

@@ -20,6 +20,7 @@
 #include "pipeline/run/from_run.hpp"
 #include "pipeline/run/memory_limit.hpp"
 #include "pipeline/run/parts.hpp"
+#include "pipeline/run/recorded_inputs.hpp"
 #include "pipeline/run/recorder.hpp"
 #include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
@@ -27,18 +28,11 @@
 #include "pipeline/run/services.hpp"
 #include "pipeline/run/trace.hpp"
 #include "pipeline/text/count.hpp"
-#include "pipeline/text/nearest.hpp"
 #include "pipeline/text/utf8.hpp"
 #include "sdk/src/out_of_memory.hpp"
 
 namespace seam::host {
 namespace {
-
-std::string plugin_lines(const std::vector<PluginUsed>& plugins) {
-  std::string lines;
-  for (const PluginUsed& plugin : plugins) lines += plugin.sha256 + " " + plugin.path + "\n";
-  return lines;
-}
 
 /// A run from its folder to its summary; FlowSteps executes the steps of the schedule.
 class Run final {
@@ -57,18 +51,12 @@ class Run final {
  private:
   void start();
   [[nodiscard]] Launch new_launch(const std::optional<Beginning>& begins_with) const;
-  void note_start(const std::optional<Beginning>& begins_with) const;
+  void note_start(const std::optional<Beginning>& begins_with);
   void restore();
   /// None if the run has no checkpoint yet. Renames damaged files.
   [[nodiscard]] CheckpointFolder::Newest newest_checkpoint(const Launch& recorded) const;
   /// For a run that starts from another run: the checkpoint and the position in the schedule.
   [[nodiscard]] Beginning beginning();
-  /// Rejects data files that have changed since the run was started. A run that starts from another
-  /// run only warns.
-  void check_data() const;
-  void warn_of_differences() const;
-  void warn_of_other_folder(const Launch& recorded) const;
-  void warn_of_changes_since(const Launch& training) const;
   void open_stages();
   void restore_scores();
   /// Null if no event file is wanted.
@@ -97,8 +85,7 @@ class Run final {
   RunIdentity identity_;
   Checkpoint begin_;  // the start of this process; default-constructed for a new run
   bool from_checkpoint_ = false;
-  std::map<std::string, std::string> recorded_data_;  // of the earlier run
-  std::set<std::string> changed_keys_;                // of --from
+  RecordedData recorded_data_;  // of the earlier run
   RunStages stages_;
   Scores scores_;
   RunSummary summary_;
@@ -112,7 +99,7 @@ RunSummary Run::execute() {
   });
   if (!summary_.error && is_complete(spec_.schedule, summary_.position)) {
     attempt([this] {
-      check_data();
+      recorded_data_.check_files(launch_.data, directory_->path());
       summary_.complete = true;
       services_->note("this run is complete; there is nothing left to do");
       scores_.restore(directory_->metrics(), begin_.metrics_size);
@@ -126,7 +113,7 @@ RunSummary Run::execute() {
   if (!summary_.error) {
     attempt([this] {
       std::filesystem::remove(directory_->summary());  // of the previous process
-      check_data();
+      recorded_data_.check_files(launch_.data, directory_->path());
       open_stages();
       go_through_schedule();
     });
@@ -190,7 +177,8 @@ void Run::start() {
   summary_.shard = launch_.shard;
   if (options_.shard) summary_.inputs = digest_of(inputs_of(launch_, spec_.resolved));
   if (begins_with) {
-    for (const Difference& one : begins_with->differences) changed_keys_.insert(one.key);
+    // The new run's own checkpoints record its own lists.
+    recorded_data_.add_listings(std::exchange(begins_with->checkpoint.listings, {}));
     lay_out(*begins_with, *directory_);
   }
   // After the checkpoint: a folder without resolved.toml is not a run folder, so it cannot be
@@ -199,6 +187,12 @@ void Run::start() {
   services_ = std::make_unique<RunServices>(
       display_, options_.stop, directory_->log(), directory_->reports(),
       trains(pipeline_) ? RunServices::Reports::filed : RunServices::Reports::shown);
+  if (begins_with) {
+    std::set<std::string> keys;
+    for (const Difference& one : begins_with->differences) keys.insert(one.key);
+    recorded_data_.only_warn(": this run continues with different data", keys, spec_.roles,
+                             *services_);
+  }
   note_start(begins_with);
   services_->log_only(LogLevel::info, "memory limit " + to_text(memory));
   if (!summary_.traceparent.empty()) {
@@ -241,13 +235,18 @@ Launch Run::new_launch(const std::optional<Beginning>& begins_with) const {
   return launch;
 }
 
-void Run::note_start(const std::optional<Beginning>& begins_with) const {
+void Run::note_start(const std::optional<Beginning>& begins_with) {
   if (options_.start != Start::resume) {
     services_->note(fmt::format("run directory {}", directory_->path().string()));
   }
   if (!launch_.evaluates.run.empty()) {
     services_->note("evaluating " + to_text(launch_.evaluates));
-    warn_of_changes_since(read_launch(launch_.evaluates.run));
+    warn_of_changes_since(read_launch(launch_.evaluates.run), launch_, identity_, *services_);
+    std::set<std::string> keys;
+    for (const auto& [key, value] : launch_.evaluated_with) keys.insert(key);
+    recorded_data_.add_listings(listings_of_evaluated(launch_));
+    recorded_data_.only_warn("; the scores may differ from those of the trained network", keys,
+                             spec_.roles, *services_);
   }
   if (begins_with) {
     services_->note(fmt::format("starting from {}: {}", to_text(launch_.from),
@@ -270,34 +269,13 @@ Beginning Run::beginning() {
                         [this](const std::string& warning) { display_.message(warning); });
 }
 
-/// `recorded`: of the run that the pipeline comes from.
-void Run::warn_of_other_folder(const Launch& recorded) const {
-  if (recorded.working_directory == launch_.working_directory) return;
-  services_->warn(
-      fmt::format("this run was started in '{}'; its relative paths are now looked up in '{}'",
-                  recorded.working_directory, launch_.working_directory));
-}
-
-/// `training`: of the run whose networks are evaluated.
-void Run::warn_of_changes_since(const Launch& training) const {
-  warn_of_other_folder(training);
-  std::vector<std::string> changed = changed_data(training.data, launch_.data);
-  std::erase_if(changed, [this](const auto& key) { return launch_.evaluated_with.contains(key); });
-  if (plugin_lines(training.plugins) != identity_.plugins) changed.emplace_back("plugins");
-  if (changed.empty()) return;
-  services_->warn(
-      fmt::format("the content of {} has changed since the training; the scores may differ from "
-                  "those of the trained network",
-                  enumerated(changed)));
-}
-
 /// Reads the newest checkpoint and warns of differences from the run that wrote it.
 void Run::restore() {
   if (options_.start == Start::fresh) return;
   const Launch recorded =
       read_launch(options_.start == Start::from ? options_.from : directory_->path());
-  warn_of_other_folder(recorded);
-  recorded_data_ = recorded.data;
+  warn_of_other_folder(recorded, launch_, *services_);
+  recorded_data_.add_files(recorded.data);
   if (const std::string crash = last_crash(directory_->path()); !crash.empty()) {
     services_->warn(
         fmt::format("the last process of this run crashed: {}; for source lines: "
@@ -307,15 +285,16 @@ void Run::restore() {
   CheckpointFolder::Newest newest = newest_checkpoint(recorded);
   if (!newest.checkpoint) {
     // It begins with the initial weights once more.
-    recorded_data_.insert(recorded.initial.begin(), recorded.initial.end());
+    recorded_data_.add_files(recorded.initial);
     if (recorded.evaluates.run.empty()) launch_.data.merge(initial_files(pipeline_));
     return;
   }
   begin_ = std::move(*newest.checkpoint);
+  recorded_data_.add_listings(begin_.listings);
   from_checkpoint_ = true;
   refuse_edited(begin_.pipeline.value_or(identity_.pipeline), identity_.pipeline, spec_.roles,
                 newest.file.filename().string(), directory_->path().string());
-  warn_of_differences();
+  warn_of_differences(begin_, identity_, *services_);
   // As recorded when the run began: the run that the weights came from may have continued since.
   identity_.chosen = begin_.chosen.value_or(std::vector<ChosenWeights>());
   scores_.began_with(identity_.chosen);
@@ -356,37 +335,6 @@ CheckpointFolder::Newest Run::newest_checkpoint(const Launch& recorded) const {
   return newest;
 }
 
-void Run::check_data() const {
-  std::vector<std::string> changed = changed_data(recorded_data_, launch_.data);
-  std::erase_if(changed, [this](const auto& key) { return changed_keys_.contains(key); });
-  if (changed.empty()) return;
-  const std::string text =
-      "the content of " + enumerated(changed) + " has changed since the run was started";
-  if (options_.start == Start::from) {
-    services_->warn(text + ": this run continues with different data");
-    return;
-  }
-  throw Error(text +
-                  "; the data of a run must not change: restore the files, or start another run "
-                  "with seam run --from " +
-                  directory_->path().string(),
-              Fault::configuration);
-}
-
-void Run::warn_of_differences() const {
-  if (!begin_.numerics.empty() && begin_.numerics != identity_.numerics) {
-    services_->warn(fmt::format(
-        "the checkpoint was computed on {}, and the run continues on {}; the results will "
-        "differ from those of an uninterrupted run",
-        begin_.numerics, identity_.numerics));
-  }
-  if (begin_.plugins != identity_.plugins) {
-    services_->warn(
-        "the plugins have changed since the checkpoint was written; the results "
-        "may differ from those of an uninterrupted run");
-  }
-}
-
 void Run::open_stages() {
   const std::int64_t epoch = summary_.position.epochs_done;
   services_->flow_begins(moment_text(spec_.schedule, summary_.position, epoch), "opening");
@@ -399,6 +347,8 @@ void Run::open_stages() {
   }
   stages_.open(run, [this] { return services_->stop_requested(); });
   if (options_.shard) begin_parts(pipeline_);
+  const Listings listings = listings_of(pipeline_, stages_.opened());
+  recorded_data_.check_listings(listings, directory_->path());
   if (!from_checkpoint_) {
     for (const std::string& warning : check_imported_classes(pipeline_)) {
       services_->warn(warning);
@@ -414,9 +364,13 @@ void Run::open_stages() {
     stages_.load(begin_.stages, begin_.position);
     begin_.stages.clear();  // frees memory
   }
-  // Each rank may have read its own file of weights.
+  // Each rank may have read its own file of weights, and its own folder of images.
   if (options_.ranks != nullptr) {
-    agree_on(terms_of(stages_.save(begin_.position)), *options_.ranks);
+    Terms terms = terms_of(stages_.save(begin_.position));
+    for (const auto& [stage, digest] : listings) {
+      terms.emplace_back("list of stage '" + stage + "'", fmt::format("{:016x}", digest));
+    }
+    agree_on(terms, *options_.ranks);
   }
 }
 

@@ -27,6 +27,20 @@ std::string some_of(const std::vector<std::string>& names) {
   return text;
 }
 
+/// Throws seam::Error (configuration) if a pattern matches none of the names.
+void expect_matches(const std::vector<std::string>& patterns, const std::vector<std::string>& names,
+                    const std::string& parameter, const std::string& stage) {
+  for (const std::string& pattern : patterns) {
+    if (std::any_of(names.begin(), names.end(),
+                    [&](const std::string& name) { return matches(pattern, name); })) {
+      continue;
+    }
+    throw Error("'" + parameter + "' of stage '" + stage + "': no weight matches '" + pattern +
+                    "'; the weights are " + some_of(names),
+                Fault::configuration);
+  }
+}
+
 /// The entries under the module's names: for each name, the first pair whose prefix matches counts.
 std::map<std::string, Archive::Entry> renamed_entries(std::map<std::string, Archive::Entry> entries,
                                                       const std::vector<std::string>& pairs,
@@ -156,6 +170,12 @@ void import_weights(torch::nn::Module& module, const WeightSettings& settings,
   }
   std::map<std::string, Archive::Entry> entries =
       renamed_entries(read_weights(settings.file, stage), settings.rename, stage);
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : named_state(module)) {
+    if (!entries.contains(name)) names.push_back(name);
+  }
+  for (const auto& [name, entry] : entries) names.push_back(name);
+  expect_matches(settings.skip, names, "skip", stage);
   const torch::NoGradGuard no_gradient;
   std::vector<std::string> missing;
   std::vector<std::string> misshapen;
@@ -204,15 +224,7 @@ void freeze_parameters(torch::nn::Module& module, const std::vector<std::string>
     names.push_back(item.key());
     if (matches_any(freeze, item.key())) Tensor(item.value()).set_requires_grad(false);
   }
-  for (const std::string& pattern : freeze) {
-    if (std::any_of(names.begin(), names.end(),
-                    [&](const std::string& name) { return matches(pattern, name); })) {
-      continue;
-    }
-    throw Error("'freeze' of stage '" + stage + "': no weight matches '" + pattern +
-                    "'; the weights are " + some_of(names),
-                Fault::configuration);
-  }
+  expect_matches(freeze, names, "freeze", stage);
 }
 
 std::map<std::string, double> rates_by_name(const torch::nn::Module& module,

@@ -277,11 +277,14 @@ void Category::open(Context& context) {
   const std::string images = std::string(split_names[split]) + " images";
   std::vector<PictureRow> rows;
   box_of_row_.clear();
+  std::string boxes;
   for (CategoryRow& row : list.rows) {
     if (row.split != split_) continue;
     rows.push_back({root_ / row.path, row.path, std::move(row.item), row.category,
                     static_cast<std::int64_t>(rows.size()), row.line});
     box_of_row_.push_back(row.box);
+    if (boxes_ == Boxes::ignore) continue;
+    for (const float side : row.box) boxes += std::to_string(side) + " ";
   }
   const std::string name_of_list = (root_ / annotations_ / "list_category_img.txt").string();
   if (rows.empty()) throw Error("'" + (root_ / partition_).string() + "' has no " + images);
@@ -290,6 +293,7 @@ void Category::open(Context& context) {
                counted(list.images[1], "image") + ", test " + counted(list.images[2], "image") +
                "; " + counted(list.categories.size(), "category", "categories"));
   serve(std::move(rows), list.categories, name_of_list, context, images);
+  also_lists(boxes);
   difference_ = difference_of(list);
 }
 

@@ -14,6 +14,7 @@ void ListedPictures::declare_rows(Declaration& d, const PictureFieldDocs& docs) 
   d.provides(field::index).doc(docs.index);
   d.offers<ServedItems>(*this);
   d.offers<CategoryNames>(*this);
+  d.offers<Listing>(*this);
 }
 
 void ListedPictures::serve(std::vector<PictureRow> rows, std::vector<std::string> categories,
@@ -27,7 +28,12 @@ void ListedPictures::serve(std::vector<PictureRow> rows, std::vector<std::string
   next_ = 0;
   std::vector<std::string> items;
   items.reserve(rows_.size());
-  for (const PictureRow& row : rows_) items.push_back(row.item);
+  digest_ = rows_.size();
+  for (const PictureRow& row : rows_) {
+    items.push_back(row.item);
+    digest_ = stream_of(std::to_string(digest_) + " " + std::to_string(row.category) + " " +
+                        row.item + " " + row.name);
+  }
   served_ = folds_.chosen(items);
   if (const std::string part = folds_.text(); !part.empty()) {
     context.info("serving " + std::to_string(served_.size()) + " of " +
@@ -40,6 +46,10 @@ void ListedPictures::serve(std::vector<PictureRow> rows, std::vector<std::string
   }
   items_.clear();
   for (const std::size_t row : served_) items_.insert(rows_[row].item);
+}
+
+void ListedPictures::also_lists(std::string_view text) {
+  digest_ = stream_of(std::to_string(digest_) + std::string(text));
 }
 
 void ListedPictures::begin(Context& /*context*/) {

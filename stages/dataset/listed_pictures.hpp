@@ -6,6 +6,7 @@
 #pragma once
 
 #include <seam/category_names.hpp>
+#include <seam/listing.hpp>
 
 #include "stages/dataset/folds.hpp"
 #include "stages/own_numbers.hpp"
@@ -31,22 +32,29 @@ struct PictureFieldDocs {
   std::string path = "the image's file";
 };
 
-class ListedPictures : public Source, public CategoryNames, public OwnNumbers, public ServedItems {
+class ListedPictures : public Source,
+                       public CategoryNames,
+                       public Listing,
+                       public OwnNumbers,
+                       public ServedItems {
  public:
   void begin(Context& context) final;
   More produce(Emitter& emitter, Context& context) final;
   [[nodiscard]] const std::vector<std::string>& category_names() const final { return categories_; }
+  [[nodiscard]] std::uint64_t listing_digest() const final { return digest_; }
   [[nodiscard]] bool has_own_numbers() const final { return own_numbers_; }
   [[nodiscard]] const Names& served_items() const final { return items_; }
 
  protected:
   /// Declares `limit`, the folds' parameters, and the fields path, item, category and index;
-  /// provides ServedItems and CategoryNames.
+  /// provides ServedItems, CategoryNames and Listing.
   void declare_rows(Declaration& d, const PictureFieldDocs& docs = {});
   /// Receives the rows of a split, in order, and logs which part of them is served. `list` and
   /// `images` (the noun for the rows) are for messages.
   void serve(std::vector<PictureRow> rows, std::vector<std::string> categories,
              const std::string& list, const Context& context, const std::string& images = "images");
+  /// Adds a text that decides fields of packets to the digest; after serve().
+  void also_lists(std::string_view text);
   /// Number of rows that are served, on all ranks together.
   [[nodiscard]] std::int64_t served() const { return static_cast<std::int64_t>(served_.size()); }
   /// Adds fields to the packet of a row, given its position among the rows.
@@ -59,6 +67,7 @@ class ListedPictures : public Source, public CategoryNames, public OwnNumbers, p
   std::vector<std::string> categories_;
   bool own_numbers_ = false;
   std::vector<PictureRow> rows_;
+  std::uint64_t digest_ = 0;  // of those
   std::vector<std::size_t> served_;
   Names items_;  // of those
   std::size_t next_ = 0;

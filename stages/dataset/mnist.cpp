@@ -42,6 +42,7 @@ void Mnist::declare(Declaration& d) {
   d.provides(field::category).doc("the label");
   d.provides(field::index).doc("position in the file, from 0");
   d.offers<CategoryNames>(*this);
+  d.offers<Listing>(*this);
 }
 
 fs::path Mnist::find(const std::string& file) const {
@@ -99,6 +100,10 @@ void Mnist::open(Context& context) {
   width_ = static_cast<int>(images.sizes[2]);
   pixels_ = std::move(images.values);
   labels_ = std::move(labels.values);
+  const auto text = [](const std::vector<std::uint8_t>& bytes) {
+    return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  digest_ = stream_of(std::to_string(stream_of(text(pixels_))) + std::string(text(labels_)));
   check_labels(labels_file);
   choose(context);
 }

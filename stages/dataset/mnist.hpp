@@ -5,11 +5,12 @@
 #pragma once
 
 #include <seam/category_names.hpp>
+#include <seam/listing.hpp>
 #include <seam/stage.hpp>
 
 namespace seam::stages {
 
-class Mnist final : public Source, public CategoryNames {
+class Mnist final : public Source, public CategoryNames, public Listing {
  public:
   static constexpr std::string_view name = "dataset.mnist";
 
@@ -18,6 +19,7 @@ class Mnist final : public Source, public CategoryNames {
   void begin(Context& context) override;
   More produce(Emitter& emitter, Context& context) override;
   [[nodiscard]] const std::vector<std::string>& category_names() const override { return classes_; }
+  [[nodiscard]] std::uint64_t listing_digest() const override { return digest_; }
 
  private:
   enum class Part : std::uint8_t { train, test };
@@ -42,6 +44,7 @@ class Mnist final : public Source, public CategoryNames {
   int width_ = 0;
   std::vector<std::uint8_t> pixels_;
   std::vector<std::uint8_t> labels_;
+  std::uint64_t digest_ = 0;          // of both
   std::vector<std::uint32_t> order_;  // of the rows that are served
   std::size_t next_ = 0;
 };

@@ -1,17 +1,11 @@
 #include <gmock/gmock.h>
 #include <torch/autograd.h>
 #include <torch/types.h>
-#include <torch/utils.h>
 #include <seam/backward.hpp>
-#include <seam/conformance_checks.hpp>
-#include <seam/refusal_testing.hpp>
-#include <seam/tensor_testing.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -19,8 +13,7 @@
 
 #include "sdk/tensor/lane_rows.hpp"
 #include "sdk/tensor/lane_sharing.hpp"
-#include "tests/sdk/network_trial.hpp"
-#include "tests/sdk/only_error.hpp"
+#include "tests/sdk/lanes_fixture.hpp"
 
 namespace seam::lanes_test {
 
@@ -29,62 +22,9 @@ using detail::lanes_of;
 using detail::Tensors;
 using detail::tree_sum;
 using Named = test::Tensors;
-using seam::testing::Harness;
 using test::equal;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::StartsWith;
-
-inline constexpr Field<Tensor> scores{"scores", "f32[N,3]"};
-inline constexpr Field<Tensor> longest{"longest", "i64[N]"};
-inline constexpr Field<Tensor> penalty{"penalty", "f32[]"};
-
-/// A perceptron with a second output and a buffer that has no useful mean.
-class NetImpl : public test::PerceptronImpl {
- public:
-  NetImpl()
-      : PerceptronImpl(8),
-        head(register_module("head", torch::nn::Linear(8, 3))),
-        mask(register_buffer("mask", torch::tensor({-INFINITY, -0.F}))) {}
-
-  std::pair<Tensor, Tensor> forward(const Tensor& images) {
-    const Tensor x = features(images);
-    return {fc2(x), head(x)};
-  }
-
-  torch::nn::Linear head;
-  Tensor mask;
-};
-TORCH_MODULE(Net);
-
-/// images, (categories) ──► embedding, scores, longest
-class NetStage final : public ModuleStage<Net> {
- public:
-  void declare(Declaration& d) override {
-    d.doc("A small network.");
-    d.needs(field::images);
-    d.accepts(field::categories);
-    d.provides(field::embedding).contract("f32[N,5]");
-    d.provides(scores);
-    d.provides(longest);
-    declare_module(d);
-  }
-  using ModuleStage::net;
-  std::vector<std::vector<std::int64_t>> categories_seen;
-  std::function<void()> before_pass;
-
- private:
-  [[nodiscard]] Net make() const override { return {}; }
-  void forward(Net& net, Packet& packet, Context& /*context*/) override {
-    if (before_pass) before_pass();
-    const auto [embedding, all] = net->forward(packet.get(field::images));
-    packet.set(field::embedding, embedding);
-    packet.set(scores, all);
-    packet.set(longest, all.argmax(1));
-    if (packet.has(field::categories)) categories_seen.push_back(packet.get(field::categories));
-  }
-};
 
 /// embedding ──► embedding, of a dense layer
 class HeadStage final : public ModuleStage<torch::nn::Linear> {
@@ -103,73 +43,6 @@ class HeadStage final : public ModuleStage<torch::nn::Linear> {
     packet.set(field::embedding, net->forward(packet.get(field::embedding)));
   }
 };
-
-/// embedding ──► a field that lanes cannot provide
-template <const auto& provided>
-class UnfitStage final : public ModuleStage<torch::nn::Linear> {
- public:
-  void declare(Declaration& d) override {
-    d.doc("Provides no tensor by row.");
-    d.needs(field::embedding);
-    d.provides(provided);
-    declare_module(d);
-  }
-
- private:
-  [[nodiscard]] torch::nn::Linear make() const override { return torch::nn::Linear(5, 2); }
-  void forward(torch::nn::Linear& /*net*/, Packet& /*packet*/, Context& /*context*/) override {}
-};
-
-/// embedding ──► scores, as the test decides
-class ScriptedStage final : public ModuleStage<torch::nn::Linear> {
- public:
-  void declare(Declaration& d) override {
-    d.doc("A dense layer, or more.");
-    declare_module(d);
-    // After declare_module(), because the order must not matter.
-    d.needs(field::embedding).contract("f32[N,5]");
-    d.accepts(field::items);
-    d.provides(scores);
-  }
-  using ModuleStage::net;
-  std::function<void(Packet& packet, Context& context)> before_net;
-  int calls = 0;
-  int call_without_scores = 0;
-  double factor = 1;
-
- private:
-  [[nodiscard]] torch::nn::Linear make() const override { return torch::nn::Linear(5, 3); }
-  void forward(torch::nn::Linear& net, Packet& packet, Context& context) override {
-    ++calls;
-    if (before_net) before_net(packet, context);
-    if (context.dropped() || calls == call_without_scores) return;
-    packet.set(scores, net->forward(packet.get(field::embedding)) * factor);
-  }
-};
-
-template <class StageOfNet>
-struct Trial : test::NetworkTrial<StageOfNet> {
-  explicit Trial(const Lanes& lanes = {}, const std::string& name = "model")
-      : test::NetworkTrial<StageOfNet>(name) {
-    this->harness.seed(3).compute_threads(1).training(true).lanes(lanes);
-  }
-};
-
-constexpr Lanes keep(std::int64_t count) {
-  return {count, LaneMemory::keep};
-}
-constexpr Lanes recompute(std::int64_t count) {
-  return {count, LaneMemory::recompute};
-}
-
-Packet batch(std::int64_t rows = 10, float offset = 0) {
-  return test::image_batch(rows, offset);
-}
-
-/// A loss in which each row depends on all others.
-Tensor loss_of(const Tensor& embedding) {
-  return embedding.matmul(embedding.t()).sub(1).square().mean();
-}
 
 using P = std::pair<std::int64_t, std::int64_t>;
 std::vector<P> pairs(const std::vector<LaneRows>& lanes) {
@@ -399,43 +272,6 @@ TEST(Lanes, EvaluationHasNone) {
   EXPECT_THAT(trial.stage->categories_seen, ElementsAre(ElementsAre(1, 2, 3, 4)));
 }
 
-TEST(Lanes, ABatchThatIsSkippedLeavesNothingBehind) {
-  Trial<NetStage> trial(recompute(3));
-  trial.harness.open();
-  const Named before = trial.state();
-  const Packet made = trial.run(batch());
-  loss_of(made.get(field::embedding)).backward();
-  EXPECT_FALSE(equal(trial.state(), before));
-  trial.harness.finish();
-  EXPECT_TRUE(equal(trial.state(), before));
-}
-
-TEST(Lanes, AFieldThatIsNotATensorByRowIsRefusedWhenTheStageIsOpened) {
-  EXPECT_REFUSED(Trial<UnfitStage<penalty>>(keep(2)).harness.open(), Fault::configuration,
-                 "stage 'model' cannot compute in lanes, because its field 'penalty' (f32[])");
-  EXPECT_REFUSED(Trial<UnfitStage<field::categories>>(keep(2)).harness.open(), Fault::configuration,
-                 "its field 'categories' is provided and is not a tensor");
-  Trial<UnfitStage<penalty>>().harness.open();
-}
-
-TEST(Lanes, ATensorThatIsWrittenToBeforeItsSecondPassIsRefused) {
-  Trial<NetStage> trial(recompute(2));
-  const Packet packet = batch();
-  const Packet made = trial.run(packet);
-  Tensor(packet.get(field::images)).add_(1);
-  EXPECT_THROW(loss_of(made.get(field::embedding)).backward(), c10::Error);
-}
-
-TEST(Lanes, AGradientOfTheGradientIsRefused) {
-  Trial<NetStage> trial(keep(2));
-  const Packet made = trial.run(batch());
-  const Tensor loss = loss_of(made.get(field::embedding));
-  const Tensor& weight = trial.stage->net()->fc1->weight;
-  EXPECT_REFUSED(torch::autograd::grad({loss}, {weight}, {}, true, /*create_graph=*/true),
-                 Fault::configuration,
-                 "stage 'model' computes in lanes, which have no gradient of the gradient");
-}
-
 TEST(Lanes, AGraphThatIsRetainedHasTwoBackwardPasses) {
   for (const Lanes& lanes : {keep(3), recompute(3)}) {
     Trial<NetStage> trial(lanes);
@@ -451,64 +287,6 @@ TEST(Lanes, AGraphThatIsRetainedHasTwoBackwardPasses) {
   }
 }
 
-Packet vectors(std::int64_t rows = 8) {
-  Packet packet;
-  packet.set(field::embedding,
-             torch::arange(rows * 5).to(torch::kFloat32).view({rows, 5}).mul(0.7).sin());
-  return packet;
-}
-
-TEST(Lanes, APacketThatANetworkDropsInALaterLaneIsDropped) {
-  Trial<ScriptedStage> trial(recompute(4));
-  trial.stage->before_net = [&](Packet& /*packet*/, Context& context) {
-    if (trial.stage->calls == 2) context.drop("too dark");
-  };
-  trial.harness.push(vectors());
-  ASSERT_EQ(trial.harness.drops().size(), 1U);
-  EXPECT_EQ(trial.harness.drops()[0].reason, "too dark");
-  EXPECT_THAT(trial.harness.outputs(), IsEmpty());
-  EXPECT_EQ(trial.stage->calls, 2);
-}
-
-TEST(Lanes, AnExceptionInALaneLeavesNothingBehind) {
-  Trial<NetStage> skipped(recompute(4));
-  skipped.run(batch());
-  loss_of(skipped.run(batch()).get(field::embedding)).backward();
-  for (const int failing : {2, 6}) {  // in the forward pass, and when the lane is computed again
-    Trial<NetStage> trial(recompute(4));
-    int passes = 0;
-    trial.stage->before_pass = [&] {
-      if (++passes == failing) throw Error("the lane fails", Fault::data);
-    };
-    trial.harness.push(batch());
-    if (failing == 2) {
-      EXPECT_EQ(trial.harness.errors().size(), 1U);
-    } else {
-      ASSERT_EQ(trial.harness.outputs().size(), 1U);
-      const Tensor loss = loss_of(trial.harness.outputs()[0].get(field::embedding));
-      EXPECT_REFUSED(loss.backward(), Fault::data, "the lane fails");
-    }
-    loss_of(trial.run(batch()).get(field::embedding)).backward();
-    EXPECT_TRUE(equal(trial.gradients(), skipped.gradients())) << failing;
-    EXPECT_TRUE(equal(trial.state(), skipped.state())) << failing;
-  }
-}
-
-TEST(Lanes, ANetworkThatRecordsMetricsInForwardIsRefused) {
-  Trial<ScriptedStage> trial(keep(2));
-  trial.stage->before_net = [](Packet& /*packet*/, Context& context) {
-    context.metric("brightness", 0.5);
-  };
-  trial.harness.push(vectors());
-  EXPECT_REFUSED(throw test::only_error(trial.harness), Fault::configuration,
-                 "'brightness' in forward(), which computes several lanes of each batch");
-  EXPECT_THAT(trial.harness.metrics(), IsEmpty());
-  Trial<ScriptedStage> whole;
-  whole.stage->before_net = trial.stage->before_net;
-  whole.run(vectors());
-  EXPECT_EQ(whole.harness.metric("brightness"), 0.5);
-}
-
 TEST(Lanes, AllDeclaredFieldsAreReadInAnyOrderOfTheDeclaration) {
   Trial<ScriptedStage> trial(keep(2));
   std::vector<std::vector<std::string>> seen;
@@ -519,43 +297,6 @@ TEST(Lanes, AllDeclaredFieldsAreReadInAnyOrderOfTheDeclaration) {
   packet.set(field::items, std::vector<std::string>{"a", "b", "c", "d"});
   trial.run(packet);
   EXPECT_THAT(seen, ElementsAre(ElementsAre("a", "b"), ElementsAre("c", "d")));
-}
-
-TEST(Lanes, AFieldThatOnlySomeLanesProvideIsRefused) {
-  for (const int call : {1, 2}) {
-    Trial<ScriptedStage> trial(keep(2));
-    trial.stage->call_without_scores = call;
-    trial.harness.push(vectors());
-    EXPECT_REFUSED(throw test::only_error(trial.harness), Fault::configuration,
-                   "provides field 'scores' in some lanes only")
-        << call;
-  }
-}
-
-TEST(Lanes, ASecondPassThatDropsTheBatchOrLacksAFieldIsAnError) {
-  for (const bool drops : {true, false}) {
-    Trial<ScriptedStage> trial(recompute(2));
-    const Packet made = trial.run(vectors());
-    trial.stage->call_without_scores = drops ? 0 : 4;
-    trial.stage->before_net = [&](Packet& /*packet*/, Context& context) {
-      if (drops) context.drop("too late");
-    };
-    EXPECT_REFUSED(made.get(scores).sum().backward(), drops ? Fault::data : Fault::configuration,
-                   drops ? "it drops the batch, which it did not do before: too late"
-                         : "computing a lane again: stage 'model' cannot compute in lanes");
-  }
-}
-
-TEST(Lanes, ANetworkThatWritesIntoItsInputIsRefused) {
-  for (const Lanes& lanes : {keep(2), recompute(2)}) {
-    Trial<ScriptedStage> trial(lanes);
-    trial.stage->before_net = [](Packet& packet, Context& /*context*/) {
-      Tensor(packet.get(field::embedding)).sub_(0.5);
-    };
-    trial.harness.push(vectors());
-    EXPECT_REFUSED(throw test::only_error(trial.harness), Fault::configuration,
-                   "writes into a tensor that it reads");
-  }
 }
 
 /// Keeps the least input in a buffer that begins as infinity, and scales by a buffer that it
@@ -623,43 +364,6 @@ TEST(Lanes, AResultHasAGradientIfItHasOneInALaterLane) {
     EXPECT_TRUE(torch::allclose(trial.gradients().at("weight")[0],
                                 packet.get(field::embedding).narrow(0, 2, 2).sum(0)));
   }
-}
-
-testing::Findings findings_of_conformance(
-    const std::function<void(ScriptedStage&, const Packet&)>& before_net) {
-  testing::Candidate candidate;
-  candidate.name = "test.scripted";
-  candidate.make = [before_net] {
-    auto stage = std::make_unique<ScriptedStage>();
-    stage->before_net = [before_net, &stage = *stage](Packet& rows, Context& /*context*/) {
-      before_net(stage, rows);
-    };
-    return stage;
-  };
-  candidate.example.packets = [](Harness& /*harness*/) { return std::vector{vectors()}; };
-  candidate.example.training = true;
-  candidate.weights = &testing::weights_and_gradients;
-  const auto checks = testing::conformance_checks();
-  const auto check = std::ranges::find(checks, "GivesTheSameBytes", &testing::Check::name);
-  return check->run(candidate);
-}
-
-TEST(Lanes, TheConformanceSuiteFindsANetworkThatDependsOnItsCalls) {
-  EXPECT_THAT(findings_of_conformance([](ScriptedStage& /*stage*/, const Packet& /*rows*/) {}),
-              IsEmpty());
-  EXPECT_THAT(findings_of_conformance([](ScriptedStage& stage, const Packet& /*rows*/) {
-                stage.factor = 1 + 0.1 * stage.calls;
-              }),
-              Contains("lanes that are computed again for the gradient: 'bias' differs"));
-}
-
-TEST(Lanes, TheConformanceSuiteFindsANetworkThatDependsOnTheLaneBefore) {
-  const auto findings = findings_of_conformance([](ScriptedStage& stage, const Packet& rows) {
-    const bool first_lane = rows.get(field::embedding)[0][0].item<float>() == 0;
-    stage.factor = first_lane ? 2 : stage.factor + 1;
-  });
-  EXPECT_THAT(findings, ElementsAre(StartsWith("lanes shared out to two ranks, rank 0: "),
-                                    StartsWith("lanes shared out to two ranks, rank 1: ")));
 }
 
 /// The stages' nodes, and the outermost nodes that ran.

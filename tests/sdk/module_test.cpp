@@ -207,6 +207,13 @@ TEST(ModuleStage, RenamesAndSkips) {
   unused.harness.set("weights", file.string())
       .set("rename", Value{std::vector<std::string>{"backbone.=", "head.=fc2."}});
   EXPECT_REFUSED(unused.harness.open(), Fault::configuration, "'head.=fc2.'");
+  Trial mistyped;
+  mistyped.harness.set("weights", file.string())
+      .set("rename", Value{std::vector<std::string>{"backbone.="}})
+      .set("skip", Value{std::vector<std::string>{"fc2.*", "fc_2.*"}});
+  EXPECT_REFUSED(
+      mistyped.harness.open(), Fault::configuration,
+      "'skip' of stage 'model': no weight matches 'fc_2.*'; the weights are conv.weight");
   Trial without_file;
   without_file.harness.set("skip", Value{std::vector<std::string>{"fc2.*"}});
   EXPECT_REFUSED(without_file.harness.open(), Fault::configuration, "no 'weights'");

@@ -94,6 +94,27 @@ write_table("labels.csv", **{first_category: "zz_top"})
 judge.refused("a complete run of other data", "the content of stage.items.table", "run", "table.toml", "--run-dir", "labelled",
               "--resume-if-present", "--set", "schedule.epochs=1")
 
+# No parameter names the files in a folder, so the data set reports what it lists.
+(judge.folder / "folder.toml").write_text("""
+[stage.items]
+use = "dataset.folder"
+root = "wardrobe/img"
+items = "folder"
+""" + REST.replace('split = "query"\n', ""))
+judge.run("folder.toml", "of_folder", "--set", "schedule.epochs=2")
+(judge.folder / "of_folder/checkpoints/epoch-2.safetensors").unlink()  # as if it had been interrupted
+added = images[0].with_name("added.jpg")
+shutil.copy(judge.folder / images[0], judge.folder / added)
+judge.refused("another image in the folder", "the list of stage 'items' has changed", "run", "--resume", "of_folder")
+judge.succeed("run", "--from", "of_folder", "--set", "schedule.epochs=3")
+(judge.folder / added).unlink()
+judge.succeed("run", "--resume", "of_folder")
+same = judge.succeed("eval", "of_folder", "--run-dir", "evaluated_folder")
+judge.check("an evaluation of the same images", "has changed" in same.stderr, False)
+shutil.copy(judge.folder / images[0], judge.folder / added)
+grown = judge.succeed("eval", "of_folder", "--run-dir", "evaluated_grown")
+judge.check("an evaluation of another image", "the list of stage 'query_items' has changed" in grown.stderr, True)
+
 shutil.rmtree(judge.folder / "wardrobe")
 again = judge.succeed("run", "counted.toml", "--run-dir", "first", "--resume-if-present")
 judge.check("a complete run needs no data", "nothing left to do" in again.stderr, True)

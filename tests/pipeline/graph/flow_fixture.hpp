@@ -44,6 +44,28 @@ class Count final : public Source {
   std::int64_t next_ = 0;
 };
 
+/// Makes packets of 10,000 bytes.
+class Heavy final : public Source {
+ public:
+  static constexpr Field<std::vector<std::uint8_t>> bytes{"bytes"};
+  explicit Heavy(std::int64_t count) : count_(count) {}
+  void declare(Declaration& d) override {
+    d.provides(number);
+    d.provides(bytes);
+  }
+  More produce(Emitter& emitter, Context& /*context*/) override {
+    Packet packet;
+    packet.set(number, next_++);
+    packet.set(bytes, std::vector<std::uint8_t>(10'000));
+    emitter.emit(std::move(packet));
+    return next_ < count_ ? More::yes : More::no;
+  }
+
+ private:
+  std::int64_t count_;
+  std::int64_t next_ = 0;
+};
+
 inline void nothing(Packet& /*packet*/, Context& /*context*/) {}
 
 /// Fields that a test stage sets in addition to `number`.

@@ -36,6 +36,7 @@ Checkpoint example(std::int64_t epochs = 12) {
   checkpoint.plugins = "hash path\n";
   checkpoint.numerics = "cuda:0 in bfloat16";
   checkpoint.classes = {{"model", {"coat", "50 % wool", "rob\xE9", "\"hat\""}}};  // not UTF-8
+  checkpoint.listings = {{"items", std::numeric_limits<std::uint64_t>::max()}, {"pairs", 1}};
   checkpoint.best_by = Choice{"recall.r@1", "evaluate", Purpose::measures, "50 % wool", "[]"};
   checkpoint.chosen = std::vector<ChosenWeights>{
       {"model", "runs/x/checkpoints/epoch-9.safetensors", checkpoint.best_by},
@@ -167,6 +168,10 @@ TEST_F(CheckpointTest, ARunThatContradictsItselfIsNoticed) {
   for (const char* wrong : {"{", "[]", "{\"model\": \"coat\"}", "{\"model\": [1]}"}) {
     EXPECT_THAT(complaint(with_metadata("seam.classes", wrong)),
                 HasSubstr("its 'seam.classes' is not a list of names for each stage"));
+  }
+  for (const char* wrong : {"{", "[]", "{\"items\": 7}", "{\"items\": \"7g\"}"}) {
+    EXPECT_THAT(complaint(with_metadata("seam.run.listings", wrong)),
+                HasSubstr("its 'seam.run.listings' is not a digest for each data set"));
   }
   EXPECT_THAT(complaint(with_metadata("seam.stages", "[3]")),
               HasSubstr("instead of a stage's name and type"));

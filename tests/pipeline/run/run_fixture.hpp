@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "pipeline/run/run.hpp"
+#include "seam/listing.hpp"
 #include "seam/stage.hpp"
 #include "tests/support/text.hpp"
 #include "tests/temporary_folder.hpp"
@@ -34,10 +35,11 @@ struct StageScript {
   Kept kept = Kept::always;
   bool trains = false;
   std::string fails_in = {};  ///< "open", "save", "load", "close"
+  std::optional<std::uint64_t> listing = {};
 };
 
 /// Records its calls; its state counts the flows that have begun.
-class Scripted final : public Sink {
+class Scripted final : public Sink, public Listing {
  public:
   Scripted(std::string name, StageScript script)
       : name_(std::move(name)), script_(std::move(script)) {}
@@ -45,7 +47,9 @@ class Scripted final : public Sink {
   void declare(Declaration& d) override {
     if (script_.keeps_state) d.keeps_state(script_.kept);
     if (script_.trains) d.trains();
+    if (script_.listing) d.offers<Listing>(*this);
   }
+  [[nodiscard]] std::uint64_t listing_digest() const override { return *script_.listing; }
   [[nodiscard]] bool on_compute_thread() const override { return script_.on_compute; }
   void open(Context& /*context*/) override { note("open"); }
   void begin(Context& context) override {

@@ -98,6 +98,76 @@ TEST_F(RunPipelineTest, AChangedPipelineIsRefusedByKey) {
   EXPECT_EQ(resume().code, ExitCode::success);
 }
 
+/// Runs whose data set lists something.
+class ListingTest : public RunPipelineTest {
+ protected:
+  ListingTest() {
+    add_stages();
+    add_stage("items", {.listing = 7}, "train");
+    run();
+    pipeline_.spec.schedule.epochs = 4;
+  }
+  void list(std::uint64_t digest) {
+    pipeline_.stages.at("items") = std::make_unique<StageRunner>(
+        "items", "test.stage",
+        std::make_unique<Scripted>(
+            "items", StageScript{.events = &events_, .place = &place_, .listing = digest}));
+  }
+};
+
+TEST_F(ListingTest, TheSameDataContinues) {
+  list(7);
+  EXPECT_EQ(resume().code, ExitCode::success);
+}
+
+TEST_F(ListingTest, OtherDataIsRefusedByTheNameOfItsStage) {
+  list(8);
+  EXPECT_THAT(resume(), fails_with(ExitCode::configuration,
+                                   HasSubstr("the list of stage 'items' has changed since the run "
+                                             "was started; the data of a run must not change")));
+}
+
+TEST_F(ListingTest, ACheckpointOfAnEarlierVersionIsComparedFromTheNextOn) {
+  const fs::path newest = folder_.path() / "run/checkpoints/epoch-3.safetensors";
+  Checkpoint checkpoint = read_checkpoint(newest);
+  checkpoint.listings.clear();
+  write_checkpoint(newest, checkpoint);
+  list(8);
+  EXPECT_EQ(resume().code, ExitCode::success);
+  pipeline_.spec.schedule.epochs = 5;
+  list(9);
+  EXPECT_EQ(resume().code, ExitCode::configuration);
+}
+
+/// Starts from the run, with 8 as its list.
+class FromListingTest : public ListingTest {
+ protected:
+  FromListingTest() : before_(pipeline_.spec) {
+    options_.before = &before_;
+    options_.from = folder_.path() / "run";
+    options_.run_directory = folder_.path() / "new";
+    options_.start = Start::from;
+    list(8);
+  }
+
+  PipelineSpec before_;
+};
+
+TEST_F(FromListingTest, AnotherRunMayContinueWithOtherData) {
+  EXPECT_EQ(run().code, ExitCode::success);
+  EXPECT_THAT(messages_.str(), HasSubstr("the list of stage 'items' has changed since the run "
+                                         "was started: this run continues with different data"));
+}
+
+TEST_F(FromListingTest, ItIsResumedWithItsOwnDataEvenBeforeItsFirstCheckpoint) {
+  flows_.script = [](const FlowOptions& /*options*/, FlowResult& result) {
+    result.error = Error("no flow", Fault::data);
+  };
+  EXPECT_EQ(run().code, ExitCode::data);
+  flows_.script = nullptr;
+  EXPECT_EQ(resume().code, ExitCode::success);
+}
+
 TEST_F(RunPipelineTest, ADefaultThatALaterVersionAddsIsNoChange) {
   add_stages();
   run();

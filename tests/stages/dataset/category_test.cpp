@@ -160,6 +160,19 @@ TEST(CategoryLists, PathsThatLeaveTheDataSetAreRefused) {
 
 class CategoryStage : public DataSetTest<Category, &write_data_set> {};
 
+TEST_F(CategoryStage, ItsListingDependsOnTheBoxesItReads) {
+  const auto digest = [this](const std::string& use) {
+    const auto harness = make();
+    harness->set("boxes", use).open();
+    return interface_of<Listing>(*harness).listing_digest();
+  };
+  const std::uint64_t ignored = digest("ignore");
+  const std::uint64_t read = digest("field");
+  folder_.write("Anno_coarse/list_bbox.txt", replaced(boxes, "001 002 030 040", "001 002 030 041"));
+  EXPECT_EQ(digest("ignore"), ignored);
+  EXPECT_NE(digest("field"), read);
+}
+
 TEST_F(CategoryStage, ServesASplit) {
   const auto harness = make();
   harness->produce();

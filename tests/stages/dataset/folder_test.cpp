@@ -52,6 +52,24 @@ TEST_F(FolderStage, TakesFoldersForClassesInTheOrderOfTheirNames) {
                           Row{"hats/b.PNG", "hats", 2, 4}));
 }
 
+TEST_F(FolderStage, ItsListingIsThatOfAllImagesWhateverPartIsServed) {
+  write_classes(folder_);
+  const auto digest = [&](const std::string& parameter = "limit", std::int64_t value = 9) {
+    const auto harness = make();
+    harness->set(parameter, value).open();
+    return interface_of<Listing>(*harness).listing_digest();
+  };
+  const std::uint64_t before = digest();
+  EXPECT_EQ(digest("limit", 1), before);
+  write("hats/c.jpg");
+  const std::uint64_t more = digest();
+  EXPECT_NE(more, before);
+  std::filesystem::rename(folder_.path() / "hats/c.jpg", folder_.path() / "boots/c.jpg");
+  EXPECT_NE(digest(), more) << "an image of a different class";
+  std::filesystem::remove(folder_.path() / "boots/c.jpg");
+  EXPECT_EQ(digest(), before);
+}
+
 TEST_F(FolderStage, CategoriesAreCalledLikeTheirFolders) {
   write_classes(folder_);
   const auto harness = make();

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <seam/category_names.hpp>
+#include <seam/listing.hpp>
 #include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 

@@ -52,6 +52,20 @@ TEST_F(MnistStage, ServesPicturesWithTheirLabels) {
   EXPECT_THAT(names_of(*harness), ElementsAre("boot", "bag", "coat"));
 }
 
+TEST_F(MnistStage, ItsListingDependsOnPixelsAndLabels) {
+  const auto digest = [this] {
+    const auto harness = make();
+    harness->open();
+    return interface_of<Listing>(*harness).listing_digest();
+  };
+  const std::uint64_t before = digest();
+  folder_.write("train-images-idx3-ubyte", idx({4, 1, 2}, "abcdefgi"));
+  const std::uint64_t other_pixels = digest();
+  EXPECT_NE(other_pixels, before);
+  folder_.write("train-labels-idx1-ubyte", idx({4}, std::string("\x01\x00\x02\x00", 4)));
+  EXPECT_NE(digest(), other_pixels);
+}
+
 TEST_F(MnistStage, ServesPartOfThem) {
   const auto harness = make();
   harness->set("skip", 1).set("limit", 2).produce();

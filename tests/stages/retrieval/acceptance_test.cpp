@@ -6,7 +6,7 @@
 ///     confidence intervals and chance         here, through the stages
 ///     ties, duplicates, a hand-computed case  recall_at_k_test.cpp
 ///     threads, tiles, NaN, zero vectors       exact_search_test.cpp, training_test.cpp
-///     leaky masks, counts, sizes              recall_report_test.cpp, retrieval_stages_test.cpp
+///     leaky masks, counts, sizes              recall_report_test.cpp, recall_test.cpp
 #include <gmock/gmock.h>
 #include <torch/utils.h>
 

@@ -1,6 +1,8 @@
 /// Batches and wired stages for tests of retrieval.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <seam/gallery.hpp>
 #include <seam/tensor.hpp>
@@ -32,6 +34,25 @@ inline Packet batch(std::int64_t first, const Texts& items, const Tensor& embedd
   packet.set(field::origins, origins);
   packet.set(field::embedding, embedding);
   return packet;
+}
+
+/// Two images at a time.
+inline std::vector<Packet> batches_of_two(testing::Harness& /*harness*/) {
+  return {batch(0, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {5.F, 0.F}})),
+          batch(2, {"dress", "shirt"}, torch::tensor({{9.F, 0.F}, {2.F, 1.F}}))};
+}
+
+/// A gallery that was filled with them.
+inline std::shared_ptr<testing::Harness> gathered() {
+  auto gallery = std::make_shared<testing::Harness>("gallery", std::make_unique<Index>());
+  gallery->push_all(batches_of_two(*gallery)).finish();
+  return gallery;
+}
+
+/// The message of the only error.
+inline std::string error_of(const testing::Harness& harness) {
+  EXPECT_EQ(harness.errors().size(), 1U);
+  return harness.errors().empty() ? "no error" : harness.errors()[0].full_message();
 }
 
 /// The batch with the names of a different list.

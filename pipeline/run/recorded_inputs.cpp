@@ -1,0 +1,102 @@
+#include "pipeline/run/recorded_inputs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "pipeline/run/data_files.hpp"
+#include "pipeline/run/services.hpp"
+#include "pipeline/text/nearest.hpp"
+#include "sdk/src/weights_metadata.hpp"
+#include "seam/error.hpp"
+
+namespace seam::host {
+
+std::string plugin_lines(const std::vector<PluginUsed>& plugins) {
+  std::string lines;
+  for (const PluginUsed& plugin : plugins) lines += plugin.sha256 + " " + plugin.path + "\n";
+  return lines;
+}
+
+void warn_of_other_folder(const Launch& recorded, const Launch& now, RunServices& services) {
+  if (recorded.working_directory == now.working_directory) return;
+  services.warn(
+      fmt::format("this run was started in '{}'; its relative paths are now looked up in '{}'",
+                  recorded.working_directory, now.working_directory));
+}
+
+void warn_of_changes_since(const Launch& training, const Launch& now, const RunIdentity& identity,
+                           RunServices& services) {
+  warn_of_other_folder(training, now, services);
+  std::vector<std::string> changed = changed_data(training.data, now.data);
+  std::erase_if(changed, [&](const auto& key) { return now.evaluated_with.contains(key); });
+  if (plugin_lines(training.plugins) != identity.plugins) changed.emplace_back("plugins");
+  if (changed.empty()) return;
+  services.warn(
+      fmt::format("the content of {} has changed since the training; the scores may differ from "
+                  "those of the trained network",
+                  enumerated(changed)));
+}
+
+Listings listings_of_evaluated(const Launch& now) {
+  const WeightsFile weights = weights_file(std::filesystem::path(now.evaluates.run) /
+                                           "checkpoints" / now.evaluates.checkpoint);
+  const auto text = weights.metadata.find(listings_key);
+  return text == weights.metadata.end() ? Listings() : listings_from(text->second);
+}
+
+void warn_of_differences(const Checkpoint& checkpoint, const RunIdentity& identity,
+                         RunServices& services) {
+  if (!checkpoint.numerics.empty() && checkpoint.numerics != identity.numerics) {
+    services.warn(fmt::format(
+        "the checkpoint was computed on {}, and the run continues on {}; the results will "
+        "differ from those of an uninterrupted run",
+        checkpoint.numerics, identity.numerics));
+  }
+  if (checkpoint.plugins != identity.plugins) {
+    services.warn(
+        "the plugins have changed since the checkpoint was written; the results "
+        "may differ from those of an uninterrupted run");
+  }
+}
+
+void RecordedData::only_warn(std::string consequence, const std::set<std::string>& keys,
+                             const Roles& roles, RunServices& services) {
+  consequence_ = std::move(consequence);
+  keys_ = keys;
+  warns_ = &services;
+  const std::string prefix = "stage.";
+  for (const std::string& key : keys) {
+    if (!key.starts_with(prefix) || !roles.is_path(key)) continue;
+    stages_.insert(key.substr(prefix.size(), key.rfind('.') - prefix.size()));
+  }
+}
+
+void RecordedData::check_files(const std::map<std::string, std::string>& now,
+                               const std::filesystem::path& run) const {
+  std::vector<std::string> changed = changed_data(files_, now);
+  std::erase_if(changed, [this](const auto& key) { return keys_.contains(key); });
+  if (!changed.empty()) refuse("the content of " + enumerated(changed), run);
+}
+
+void RecordedData::check_listings(const Listings& now, const std::filesystem::path& run) const {
+  for (const std::string& stage : changed_listings(listings_, now)) {
+    if (!stages_.contains(stage)) refuse("the list of stage '" + stage + "'", run);
+  }
+}
+
+void RecordedData::refuse(const std::string& what, const std::filesystem::path& run) const {
+  const std::string text = what + " has changed since the run was started";
+  if (warns_ != nullptr) {
+    warns_->warn(text + consequence_);
+    return;
+  }
+  throw Error(text +
+                  "; the data of a run must not change: restore the files, or start another run "
+                  "with seam run --from " +
+                  run.string(),
+              Fault::configuration);
+}
+
+}  // namespace seam::host
