@@ -251,7 +251,7 @@ void print_text(const Inspected& inspected) {
   print_rows("provides", field_rows(description.provides));
   Rows offers;
   for (const OfferedInterface& offered : description.offers) offers.push_back({offered.interface});
-  print_rows("offers to other stages", offers);
+  print_rows("offers", offers);
   Rows upstream;
   for (const UpstreamReference& reference : description.upstream) {
     upstream.push_back({reference.interface, reference.doc});

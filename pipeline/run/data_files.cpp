@@ -102,14 +102,4 @@ std::optional<WrittenElsewhere> written_elsewhere(const CheckedPipeline& pipelin
   return std::nullopt;
 }
 
-std::vector<std::string> changed_data(const std::map<std::string, std::string>& before,
-                                      const std::map<std::string, std::string>& now) {
-  std::vector<std::string> changed;
-  for (const auto& [key, hash] : before) {
-    const auto found = now.find(key);
-    if (found != now.end() && found->second != hash) changed.push_back(key);
-  }
-  return changed;
-}
-
 }  // namespace seam::host

@@ -40,9 +40,16 @@ struct WrittenElsewhere {
 };
 [[nodiscard]] std::optional<WrittenElsewhere> written_elsewhere(const CheckedPipeline& pipeline);
 
-/// The keys of both whose files have a different content now.
-[[nodiscard]] std::vector<std::string> changed_data(
-    const std::map<std::string, std::string>& before,
-    const std::map<std::string, std::string>& now);
+/// The keys of both whose content is different now; `Content` is a hash or digest.
+template <class Content>
+[[nodiscard]] std::vector<std::string> changed_data(const std::map<std::string, Content>& before,
+                                                    const std::map<std::string, Content>& now) {
+  std::vector<std::string> changed;
+  for (const auto& [key, content] : before) {
+    const auto found = now.find(key);
+    if (found != now.end() && found->second != content) changed.push_back(key);
+  }
+  return changed;
+}
 
 }  // namespace seam::host

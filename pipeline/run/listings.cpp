@@ -41,13 +41,4 @@ Listings listings_from(const std::string& text) {
   return listings;
 }
 
-std::vector<std::string> changed_listings(const Listings& before, const Listings& now) {
-  std::vector<std::string> changed;
-  for (const auto& [stage, digest] : now) {
-    const auto found = before.find(stage);
-    if (found != before.end() && found->second != digest) changed.push_back(stage);
-  }
-  return changed;
-}
-
 }  // namespace seam::host

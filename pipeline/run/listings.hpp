@@ -16,7 +16,7 @@ namespace seam::host {
 /// Digests by stage.
 using Listings = std::map<std::string, std::uint64_t>;
 
-/// Of the text in a checkpoint's metadata.
+/// The key of their text in a checkpoint's metadata.
 inline const std::string listings_key = "seam.run.listings";
 
 /// Of the stages that offer seam::Listing; they must be open.
@@ -27,9 +27,5 @@ inline const std::string listings_key = "seam.run.listings";
 [[nodiscard]] std::string text_of(const Listings& listings);
 /// Parses such a text. Throws seam::Error if it is invalid.
 [[nodiscard]] Listings listings_from(const std::string& text);
-
-/// The stages that both have, with different digests.
-[[nodiscard]] std::vector<std::string> changed_listings(const Listings& before,
-                                                        const Listings& now);
 
 }  // namespace seam::host

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "pipeline/run/data_files.hpp"
@@ -81,7 +80,7 @@ void RecordedData::check_files(const std::map<std::string, std::string>& now,
 }
 
 void RecordedData::check_listings(const Listings& now, const std::filesystem::path& run) const {
-  for (const std::string& stage : changed_listings(listings_, now)) {
+  for (const std::string& stage : changed_data(listings_, now)) {
     if (!stages_.contains(stage)) refuse("the list of stage '" + stage + "'", run);
   }
 }

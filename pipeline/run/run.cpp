@@ -242,11 +242,13 @@ void Run::note_start(const std::optional<Beginning>& begins_with) {
   if (!launch_.evaluates.run.empty()) {
     services_->note("evaluating " + to_text(launch_.evaluates));
     warn_of_changes_since(read_launch(launch_.evaluates.run), launch_, identity_, *services_);
-    std::set<std::string> keys;
-    for (const auto& [key, value] : launch_.evaluated_with) keys.insert(key);
-    recorded_data_.add_listings(listings_of_evaluated(launch_));
-    recorded_data_.only_warn("; the scores may differ from those of the trained network", keys,
-                             spec_.roles, *services_);
+    if (options_.start == Start::fresh) {  // otherwise with its own earlier process
+      std::set<std::string> keys;
+      for (const auto& [key, value] : launch_.evaluated_with) keys.insert(key);
+      recorded_data_.add_listings(listings_of_evaluated(launch_));
+      recorded_data_.only_warn("; the scores may differ from those of the trained network", keys,
+                               spec_.roles, *services_);
+    }
   }
   if (begins_with) {
     services_->note(fmt::format("starting from {}: {}", to_text(launch_.from),

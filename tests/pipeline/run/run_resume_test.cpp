@@ -168,6 +168,23 @@ TEST_F(FromListingTest, ItIsResumedWithItsOwnDataEvenBeforeItsFirstCheckpoint) {
   EXPECT_EQ(resume().code, ExitCode::success);
 }
 
+TEST_F(ListingTest, AnEvaluationThatIsResumedKeepsItsOwnData) {
+  options_.evaluates = {(folder_.path() / "run").string(), "epoch-3.safetensors"};
+  options_.run_directory = folder_.path() / "evaluation";
+  flows_.script = [](const FlowOptions& options, FlowResult& result) {
+    if (options.run.epoch == 2) result.error = Error("no flow", Fault::data);
+  };
+  list(8);
+  EXPECT_EQ(run().code, ExitCode::data);
+  EXPECT_THAT(messages_.str(), HasSubstr("the list of stage 'items' has changed since the run was "
+                                         "started; the scores may differ"));
+  flows_.script = nullptr;
+  list(9);
+  EXPECT_EQ(resume().code, ExitCode::configuration);
+  list(8);
+  EXPECT_EQ(resume().code, ExitCode::success);
+}
+
 TEST_F(RunPipelineTest, ADefaultThatALaterVersionAddsIsNoChange) {
   add_stages();
   run();
