@@ -63,13 +63,13 @@ std::vector<Part> parts_of(const FlowView& view, double seconds) {
     parts.push_back(
         {0, fmt::format("{} queued for {}", count_text(fullest->waiting), fullest->stage)});
   }
+  double flow_left = 0;
   if (view.expected && rate > 0) {
-    parts.push_back(
-        {3, fmt::format("flow ends in {}",
-                        duration_text(static_cast<double>(expected - finished) / rate))});
+    flow_left = static_cast<double>(expected - finished) / rate;
+    parts.push_back({3, fmt::format("flow ends in {}", duration_text(flow_left))});
   }
   if (view.run_seconds_left) {
-    const double left = std::max(*view.run_seconds_left - seconds, 0.0);
+    const double left = std::max(*view.run_seconds_left - seconds, flow_left);
     parts.push_back({6, fmt::format("run ends in {}", duration_text(left))});
   }
   return parts;

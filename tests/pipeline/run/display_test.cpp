@@ -44,6 +44,9 @@ TEST_F(ProgressLine, TellsWhatIsKnown) {
   EXPECT_EQ(progress_line(view_, 100),
             "epoch 3/60  train  12,400/25,882 packets  124/s  loss 0.1235  "
             "flow ends in 1 min 49 s  run ends in 4 min 10 s");
+  EXPECT_THAT(progress_line(view_, 300),
+              HasSubstr("flow ends in 5 min 26 s  run ends in 5 min 26 s"))
+      << "slower than the flows before";
   progress_.finished = 26'000;  // more than last time
   EXPECT_THAT(progress_line(view_, 400), HasSubstr("26,000/26,000"));
   EXPECT_THAT(progress_line(view_, 400), HasSubstr("run ends in 0 s"));
