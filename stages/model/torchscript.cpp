@@ -1,7 +1,9 @@
 #include "stages/model/torchscript.hpp"
 
 #include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/runtime/jit_exception.h>
 #include <torch/types.h>
+#include <seam/contract.hpp>
 #include <seam/error.hpp>
 
 #include <memory>
@@ -51,7 +53,13 @@ ScriptModuleImpl::ScriptModuleImpl(torch::jit::Module script) : script_(std::mov
 torch::IValue ScriptModuleImpl::forward(const Tensor& images) {
   // The graph as it was exported: the executor would time it and change it from call to call.
   const torch::jit::GraphOptimizerEnabledGuard as_written(false);
-  return script_.forward({images});
+  try {
+    return script_.forward({images});
+  } catch (const torch::jit::JITException& raised) {
+    throw Error(
+        "the network raises an exception: " + raised.getOriginalMsg().value_or(raised.what()),
+        Fault::configuration);
+  }
 }
 
 void ScriptModuleImpl::train(bool on) {
@@ -68,22 +76,43 @@ void Torchscript::declare(Declaration& d) {
       "A network that Python exported with torch.jit.trace or torch.jit.script, for computing "
       "embeddings or further training.");
   d.parameter("file", file_, "file written by torch.jit.save").required().must_exist();
-  d.parameter("output", output_, "index of the embedding if the network returns a tuple, from 0")
+  d.parameter("output", output_,
+              "index of the result to use if the network returns a tuple, from 0")
       .range(0, 1000);
-  d.parameter("unit_length", unit_length_, "whether to scale the embedding to length 1");
+  d.parameter(
+      "provides", provides_,
+      "what this result is: the embedding, or a feature map, from which another stage makes "
+      "the embedding",
+      {{"embedding", Provides::embedding}, {"feature_map", Provides::feature_map}});
+  d.parameter(
+       "dimensions", dimensions_,
+       "elements of the embedding, or channels of the feature map, for stages that depend on "
+       "them")
+      .range(1, 1048576);
+  d.parameter("unit_length", unit_length_, "whether to scale the embedding to length 1")
+      .only_with("provides", "embedding");
   d.needs(field::images);
-  d.provides(field::embedding);
+  const std::int64_t known = dimensions_.value_or(0);
+  if (provides_ == Provides::embedding) {
+    d.provides(field::embedding).contract("f32[N," + dimension_of(known, "E") + "]");
+  } else {
+    d.provides(field::feature_map).contract("f32[N," + dimension_of(known, "C") + ",H,W]");
+  }
   declare_module(d);
 }
 
 void Torchscript::forward(nn::ScriptModule& net, Packet& packet, Context& /*context*/) {
   const Tensor images = packet.get(field::images);
-  Tensor embedding = embedding_in(net->forward(images), images.size(0));
-  if (embedding.scalar_type() != torch::kFloat32) embedding = embedding.to(torch::kFloat32);
+  const Tensor output = output_in(net->forward(images), images.size(0));
+  if (provides_ == Provides::feature_map) {
+    packet.set(field::feature_map, output);
+    return;
+  }
+  const Tensor embedding = output.to(torch::kFloat32);
   packet.set(field::embedding, unit_length_ ? nn::unit(embedding) : embedding);
 }
 
-Tensor Torchscript::embedding_in(const torch::IValue& result, std::int64_t images) const {
+Tensor Torchscript::output_in(const torch::IValue& result, std::int64_t images) const {
   const std::string where = "the network in '" + file_.string() + "' ";
   torch::IValue value = result;
   if (result.isTuple()) {
@@ -101,14 +130,22 @@ Tensor Torchscript::embedding_in(const torch::IValue& result, std::int64_t image
     throw Error(where + "returns a " + value.tagKind() + " instead of a tensor",
                 Fault::configuration);
   }
-  if (value.toTensor().dim() != 2 || value.toTensor().size(0) != images) {
-    throw Error(where + "returns a tensor " + shape_text(value.toTensor().sizes()) + " for " +
-                    std::to_string(images) +
-                    " images; an embedding must have one row per image, as from a network that "
-                    "ends in pooling and flatten(1)",
-                Fault::configuration);
+  const Tensor tensor = value.toTensor();
+  const auto refused = [&](const std::string& advice) {
+    return Error(where + "returns a tensor " + shape_text(tensor.sizes()) + " for " +
+                     std::to_string(images) + " images; " + advice,
+                 Fault::configuration);
+  };
+  const bool map = provides_ == Provides::feature_map;
+  if (tensor.dim() != (map ? 4 : 2) || tensor.size(0) != images) {
+    throw refused(map ? "a feature map must be [N,C,H,W], as from a network without its pooling"
+                      : "an embedding must have one row per image, as from a network that ends in "
+                        "pooling and flatten(1)");
   }
-  return value.toTensor();
+  if (dimensions_ && tensor.size(1) != *dimensions_) {
+    throw refused("set `dimensions = " + std::to_string(tensor.size(1)) + "`");
+  }
+  return tensor;
 }
 
 }  // namespace seam::stages

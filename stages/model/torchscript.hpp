@@ -1,7 +1,7 @@
 /// Stage `model.torchscript`: a network that Python exported with torch.jit.trace or
 /// torch.jit.script.
 ///
-///     images ──► embedding
+///     images ──► embedding, or a feature_map for a head
 #pragma once
 
 #include <torch/nn/module.h>
@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
 namespace seam::nn {
@@ -24,7 +25,8 @@ class ScriptModuleImpl : public torch::nn::Module {
   /// This part and those below. Shares its tensors.
   explicit ScriptModuleImpl(torch::jit::Module script);
 
-  /// What Python's forward returns: a tensor, or a tuple of tensors.
+  /// What Python's forward returns: a tensor, or a tuple of tensors. Throws seam::Error with the
+  /// message of an exception that it raises.
   torch::IValue forward(const Tensor& images);
   void train(bool on) override;
 
@@ -41,17 +43,21 @@ class Torchscript final : public ModuleStage<nn::ScriptModule> {
  public:
   static constexpr std::string_view name = "model.torchscript";
 
+  enum class Provides : std::uint8_t { embedding, feature_map };
+
   void declare(Declaration& d) override;
 
  private:
   [[nodiscard]] nn::ScriptModule make() const override { return nn::ScriptModule(file_); }
   void forward(nn::ScriptModule& net, Packet& packet, Context& context) override;
-  /// The tensor at `output_`. Throws seam::Error if there is none, or if it does not have one row
-  /// per image.
-  [[nodiscard]] Tensor embedding_in(const torch::IValue& result, std::int64_t images) const;
+  /// The tensor at `output_`. Throws seam::Error if there is none, or if it is not what the stage
+  /// provides for this number of images.
+  [[nodiscard]] Tensor output_in(const torch::IValue& result, std::int64_t images) const;
 
   std::filesystem::path file_;
   std::int64_t output_ = 0;
+  Provides provides_ = Provides::embedding;
+  std::optional<std::int64_t> dimensions_;
   bool unit_length_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <seam/testing.hpp>
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/stages/model/network_testing.hpp"
@@ -80,6 +81,25 @@ TEST(Torchscript, TakesOneOfSeveralResults) {
   }
 }
 
+TEST(Torchscript, ProvidesAFeatureMap) {
+  const std::string file = exported("(images, y)");
+  Trial trial;
+  trial.set("file", file).set("provides", "feature_map").push(test::images_of(4, 8, 8));
+  ASSERT_THAT(trial.errors(), IsEmpty());
+  EXPECT_TRUE(torch::equal(trial.outputs().at(0)[field::feature_map],
+                           test::images_of(4, 8, 8).get(field::images)));
+  EXPECT_FALSE(trial.outputs().at(0).has(field::embedding));
+  for (const auto& [key, value, said] :
+       {std::tuple{"output", 1, "a tensor [4,5] for 4 images; a feature map must be [N,C,H,W]"},
+        std::tuple{"dimensions", 4, "a tensor [4,3,8,8] for 4 images; set `dimensions = 3`"}}) {
+    Trial refused;
+    refused.set("file", file).set("provides", "feature_map").set(key, value);
+    refused.push(test::images_of(4, 8, 8));
+    ASSERT_THAT(refused.errors(), SizeIs(1));
+    EXPECT_THAT(refused.errors()[0].what(), HasSubstr(said));
+  }
+}
+
 TEST(Torchscript, ItsWeightsAreTrainedAndSavedUnderTheNamesOfPython) {
   Trial trial;
   trial.set("file", exported("y")).training(true).push(test::images_of(4, 8, 8));
@@ -134,6 +154,21 @@ TEST(Torchscript, ComputesInThePrecisionOfTheRun) {
       EXPECT_TRUE(torch::equal(packet[field::embedding], reference(precision)));
     }
   }
+}
+
+TEST(Torchscript, TellsWhatTheNetworkRaises) {
+  const test::TemporaryFolder folder;
+  torch::jit::Module network("Network");
+  network.define(
+      "def forward(self, images):\n"
+      "  assert images.size(2) <= 4, 'four rows are enough'\n"
+      "  return images.mean([2, 3])\n");
+  network.save((folder.path() / "network.pt").string());
+  Trial trial;
+  trial.set("file", (folder.path() / "network.pt").string()).push(test::images_of(4, 8, 8));
+  ASSERT_THAT(trial.errors(), SizeIs(1));
+  EXPECT_THAT(trial.errors()[0].what(),
+              HasSubstr("the network raises an exception: AssertionError: four rows are enough"));
 }
 
 TEST(Torchscript, OtherFilesAreRefused) {
