@@ -24,7 +24,7 @@ PACKAGES = {
     "numpy": "numpy",
     "spdl": "spdl",
     "turboloader": "turboloader",
-    "lite0": "efficientnet_lite_pytorch",
+    "losses": "pytorch-metric-learning",
 }
 
 
@@ -142,25 +142,6 @@ def trained_parameters(build, file, stages):
     return sum(json.loads(done.stdout)["network"]["trained"] for done in found)
 
 
-# inshop-embedding.toml with the network `lite0` of inshop_training.py.
-LITE0 = """
-extends = "{pipelines}/inshop-embedding.toml"
-
-[stage.model]
-use = "model.torchscript"
-file = "{trace}"
-unit_length = true
-
-[stage.resize]
-height = 144
-width = 144
-
-[stage.crop]
-height = 128
-width = 128
-"""
-
-
 # Three batches of 32 triplets at 256x256; 23 class capsules, whatever the list's categories are.
 FEW = ("stage.train_items.limit=96", "stage.model.train_mask=none", "stage.model.classes=23")
 
@@ -178,19 +159,18 @@ def bench_run(options):
     """`seam run` on real files beside loops in PyTorch that train the same networks on the same images; SCCapsNet's peer
     takes steps on random ones."""
     folder, build, turns = set_inshop(options.folder), options.build, options.turns
-    python = peer_python("numpy", "torch", "opencv", "lite0")
+    python = peer_python("numpy", "torch", "opencv", "losses")
     training = [python, PEERS / "inshop_training.py", folder, "--network"]
     with tempfile.TemporaryDirectory() as scratch:
-        subprocess.run([*training, "lite0", "--trace", f"{scratch}/lite0.pt"], check=True)
-        lite0 = pathlib.Path(scratch, "lite0.toml")
-        lite0.write_text(LITE0.format(pipelines=ROOT / "pipelines", trace=f"{scratch}/lite0.pt"))
+        os.environ["LITE0"] = f"{scratch}/lite0.pt"
+        subprocess.run([python, ROOT / "scripts" / "export_lite0.py", os.environ["LITE0"]], check=True)
         sccapsnet = [python, PEERS / "sccapsnet_step.py", "--strongest"]
         type_d = ("model", "enhance", "attention", "descriptors", "capsules", "together")
         programs = {  # file: its changes, the stages that are trained, the peer's name and program
             "inshop-embedding.toml": (("schedule.epochs=3",), ["model"], "run", [*training, "embedding"]),
             "inshop-sccapsnet.toml": ((*FEW, "schedule.epochs=2"), None, "step", sccapsnet),
             "descriptors/type-d.toml": (("schedule.epochs=2", "schedule.stop_early=false"), type_d, "run", [*training, "type-d", "--epochs", "2"]),
-            lite0: (("schedule.epochs=2",), ["model"], "run", [*training, "lite0", "--epochs", "2"]),
+            "inshop-pretrained.toml": (("schedule.epochs=2",), ["model"], "run", [*training, "pretrained", "--epochs", "2"]),
         }
         lines = []
         for precision in ("float32", "bfloat16") if computes_in_bfloat16() else ("float32",):
