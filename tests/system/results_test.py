@@ -30,7 +30,7 @@ with tempfile.TemporaryDirectory() as name:
 
     page.write_text(original.replace("| own_weights | ", "| own_weights | 1", 1))
     stale = tables("--check")
-    assert stale.returncode == 1 and "docs/results.md differs" in stale.stderr, stale
+    assert stale.returncode == 1 and "docs/results.md: a table differs" in stale.stderr, stale
     assert tables().returncode == 0 and page.read_text() == original, "written, nothing else changes"
 
     page.write_text(original.replace("<!-- up to here -->", "", 1))
