@@ -1,7 +1,7 @@
 /// The source `dataset.inshop`: images of DeepFashion's In-Shop benchmark, or of any data set in
 /// its layout, one split at a time; and the base of all data sets in this layout.
 ///
-///     list ──► rows of the split ──► ListedPictures: fold, `limit`, rank ──► packets
+///     list ──► rows of the split ──► ListedPictures: fold, `limit` ──► packets
 #pragma once
 
 #include "stages/dataset/inshop_list.hpp"

@@ -1,6 +1,6 @@
 /// Base of the data sets that list image files: serves one packet per row.
 ///
-///     rows ──► those of the fold ──► up to `limit` ──► those of this rank ──► packets
+///     rows ──► those of the fold ──► up to `limit` ──► packets
 ///
 /// A row keeps its index whatever part is served.
 #pragma once
@@ -55,7 +55,7 @@ class ListedPictures : public Source,
              const std::string& list, const Context& context, const std::string& images = "images");
   /// Adds a text that decides fields of packets to the digest; after serve().
   void also_lists(std::string_view text);
-  /// Number of rows that are served, on all ranks together.
+  /// Number of rows that are served.
   [[nodiscard]] std::int64_t served() const { return static_cast<std::int64_t>(served_.size()); }
   /// Adds fields to the packet of a row, given its position among the rows.
   virtual void add_fields(Packet& /*packet*/, std::size_t /*row*/) const {}

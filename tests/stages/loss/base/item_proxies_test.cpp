@@ -150,7 +150,8 @@ TEST(ItemProxies, ADamagedStateIsRefusedAndChangesNothing) {
       {shorter, "do not have the saved lengths"},
       {doubled, "item 'a' has two saved proxies"},
       {untrained, "an untrained item 1 of 1"}};
-  for (const auto& [archive, said] : damages) {
+  for (const auto& [damaged, said] : damages) {
+    const Archive& archive = damaged;  // Clang 14 cannot capture the name of a binding
     ItemProxies proxies(2);
     (void)proxies.number_of({"kept"}, New::join);
     proxies.accept();
