@@ -6,19 +6,11 @@ namespace seam::stages {
 
 class OwnNumbers {
  public:
-  OwnNumbers() = default;
   virtual ~OwnNumbers() = default;
 
   /// Whether categories have numbers above 0 but no names; available after open(). False if all
   /// are 0, as in a list without categories.
   [[nodiscard]] virtual bool has_own_numbers() const = 0;
-
- protected:
-  // Copied only through derived classes.
-  OwnNumbers(const OwnNumbers&) = default;
-  OwnNumbers& operator=(const OwnNumbers&) = default;
-  OwnNumbers(OwnNumbers&&) = default;
-  OwnNumbers& operator=(OwnNumbers&&) = default;
 };
 
 }  // namespace seam::stages

@@ -14,7 +14,6 @@ namespace seam::stages {
 
 class PublishedLists {
  public:
-  PublishedLists() = default;
   virtual ~PublishedLists() = default;
 
   /// Returns how the list differs from the published one, as a clause: "the train list has 2 images
@@ -24,13 +23,6 @@ class PublishedLists {
 
   /// The data set's name in published tables: "inshop".
   [[nodiscard]] virtual std::string published_name() const = 0;
-
- protected:
-  // Only through what derives from it.
-  PublishedLists(const PublishedLists&) = default;
-  PublishedLists& operator=(const PublishedLists&) = default;
-  PublishedLists(PublishedLists&&) = default;
-  PublishedLists& operator=(PublishedLists&&) = default;
 };
 
 /// Differences of all data sets of a flow.

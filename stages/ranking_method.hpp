@@ -18,11 +18,6 @@ inline bool depends_on_neighbours(const std::string& method) {
   return is_reranked(method) || method.find("expand=") != std::string::npos;
 }
 
-/// Whether gallery images of a query's own sequence are left out.
-inline bool leaves_out_sequences(const std::string& method) {
-  return method.find("/sequence=left-out") != std::string::npos;
-}
-
 /// Returns the order of neighbours, as in protocols: "cosine", or, if the search was not exact or
 /// its neighbours were changed, "cosine/search=exact/rerank=k-reciprocal(20,6,0.3)-of-200".
 inline std::string order_of(retrieval::Metric metric, const std::string& method) {

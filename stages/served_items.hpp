@@ -17,11 +17,6 @@ class ServedItems {
  public:
   using Names = std::set<std::string, std::less<>>;
 
-  ServedItems() = default;
-  ServedItems(const ServedItems&) = delete;
-  ServedItems& operator=(const ServedItems&) = delete;
-  ServedItems(ServedItems&&) = delete;
-  ServedItems& operator=(ServedItems&&) = delete;
   virtual ~ServedItems() = default;
 
   /// The field `item` of all packets of an epoch, of all ranks; from open() on.

@@ -1,7 +1,8 @@
 #include "pipeline/cli/command_parser.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cctype>
 #include <iostream>
 #include <utility>
 
@@ -10,12 +11,6 @@
 
 namespace seam::host {
 namespace {
-
-std::string upper(const std::string& option) {
-  std::string text = option.substr(2);
-  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return text;
-}
 
 std::vector<const CLI::App*> all_of(const CLI::App& parent) {
   return parent.get_subcommands([](const CLI::App*) { return true; });
@@ -55,7 +50,7 @@ CLI::App& CommandParser::add_to(CLI::App& parent, const std::string& name,
 void CommandParser::add_choice(CLI::App& verb, const std::string& name, std::string& value,
                                const std::vector<std::string>& choices, const std::string& doc) {
   CLI::Option* option = verb.add_option(name, value, doc)
-                            ->type_name(upper(name))
+                            ->type_name(fmt::format("{}", fmt::join(choices, "|")))
                             ->check(CLI::IsMember(choices).description(""))
                             ->capture_default_str();
   choices_[option] = choices;

@@ -59,8 +59,7 @@ class Muted {
     std::cout.rdbuf(out_);
     std::cerr.rdbuf(errors_before_);
   }
-  Muted(const Muted&) = delete;
-  Muted& operator=(const Muted&) = delete;
+  Muted& operator=(Muted&&) = delete;  // not copyable
 
   [[nodiscard]] std::string errors() const {
     std::string text = errors_.text();

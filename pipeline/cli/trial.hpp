@@ -14,8 +14,7 @@ class ScratchFolder final {
   /// Throws seam::Error (data) if it cannot be created.
   ScratchFolder();
   ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(ScratchFolder&&) = delete;  // not copyable
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 

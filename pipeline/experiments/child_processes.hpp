@@ -39,8 +39,7 @@ class ChildProcesses {
   ChildProcesses();
   /// Ends the remaining children.
   ~ChildProcesses();
-  ChildProcesses(const ChildProcesses&) = delete;
-  ChildProcesses& operator=(const ChildProcesses&) = delete;
+  ChildProcesses& operator=(ChildProcesses&&) = delete;  // not copyable
 
   /// Throws seam::Error (data) if it cannot be started.
   void start(int id, const ChildCommand& command);

@@ -236,12 +236,10 @@ Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const fs::path& fi
       throw Error("'" + file.string() + "' is damaged, or not a checkpoint: its metadata lacks '" +
                   format::version_key + "'");
     }
-    if (version->second != checkpoint_version &&
-        std::ranges::find(earlier_checkpoint_versions, version->second) ==
-            earlier_checkpoint_versions.end()) {
+    if (version->second != checkpoint_version && version->second != earlier_checkpoint_version) {
       throw Error("'" + file.string() + "' has format " + version->second +
                       ", but this program reads formats " +
-                      std::string(earlier_checkpoint_versions.front()) + " to " +
+                      std::string(earlier_checkpoint_version) + " and " +
                       std::string(checkpoint_version) +
                       "; resume with the version of Seam that wrote it",
                   Fault::configuration);
@@ -328,17 +326,7 @@ CheckpointFolder::Newest CheckpointFolder::newest(
       newest.damaged.push_back({file, error.what()});
     }
   }
-  if (newest.damaged.empty()) {
-    const std::vector<fs::path> old = files_in(folder_, [](std::string_view name) {
-      return format::epochs_of(name, format::old_name_end);
-    });
-    if (old.empty()) return newest;
-    throw Error("checkpoint '" + old.front().string() +
-                    "' was written by an earlier version of Seam, in a format that this version "
-                    "does not read (checkpoints are safetensors files now); resume with the "
-                    "version that wrote it, or start a new run",
-                Fault::configuration);
-  }
+  if (newest.damaged.empty()) return newest;
   std::string text = "no checkpoint of this run can be used; start a new run";
   for (const DamagedFile& file : newest.damaged) text += "\n" + file.how;
   throw Error(text);

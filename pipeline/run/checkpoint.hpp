@@ -65,12 +65,12 @@ struct Checkpoint {
   std::uint64_t timing_size = 0;
   std::uint64_t skipped_size = 0;
   std::uint64_t skipped_packets = 0;
-  std::int64_t trainings = 0;                  ///< training flows that have ended
-  std::optional<std::int64_t> training_steps;  ///< of these; none: written by an earlier version
-  std::map<std::string, double> means;         ///< the newest of each metric, by "stage.metric"
-  std::vector<std::string> epoch_means;        ///< those measured in the current epoch
-  std::optional<std::string> pipeline;  ///< resolved text; none: written by an earlier version
-  std::string plugins;                  ///< lines "hash path"
+  std::int64_t trainings = 0;            ///< training flows that have ended
+  std::int64_t training_steps = 0;       ///< of these
+  std::map<std::string, double> means;   ///< the newest of each metric, by "stage.metric"
+  std::vector<std::string> epoch_means;  ///< those measured in the current epoch
+  std::optional<std::string> pipeline;   ///< resolved text; none: written by an earlier version
+  std::string plugins;                   ///< lines "hash path"
   std::string numerics;  ///< device and precision, such as "cpu in float32"; may be empty
   ClassNames classes;    ///< of the networks; empty: none, or written by an earlier version
   Listings listings;     ///< of the data sets; empty: none, or as above
@@ -138,8 +138,8 @@ class CheckpointFolder {
     std::vector<DamagedFile> damaged;  ///< the newer files, which were skipped
   };
   /// Returns the newest intact one of those that are `wanted`, or of all. Throws seam::Error if all
-  /// are damaged, or if there are only those of earlier versions ("epoch-12.seam"). Also throws if
-  /// one cannot be read: it may be intact (permissions, a disk error), so it is not skipped.
+  /// are damaged, or if one cannot be read: it may be intact (permissions, a disk error), so it is
+  /// not skipped.
   [[nodiscard]] Newest newest(
       const std::function<bool(const CheckpointName&)>& wanted = nullptr) const;
   /// Renames a damaged file, so that the resumed run does not replace it. Returns the new name.

@@ -57,12 +57,14 @@ void for_each_count(AnyCheckpoint& checkpoint, const Visit& visit) {
   visit("best_epochs", position.best_epochs);
   visit("without_gain", position.without_gain);
   visit("epochs_measured", position.epochs_measured);
+  visit("flows_done", position.flows_done);
   visit("after_done", position.after_done);
   visit("metrics_size", checkpoint.metrics_size);
   visit("timing_size", checkpoint.timing_size);
   visit("skipped_size", checkpoint.skipped_size);
   visit("skipped_packets", checkpoint.skipped_packets);
   visit("trainings", checkpoint.trainings);
+  visit("training_steps", checkpoint.training_steps);
 }
 
 }  // namespace
@@ -122,7 +124,6 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   for_each_count(checkpoint, [&run](const char* name, auto value) {
     run(name, std::to_string(static_cast<std::int64_t>(value)));
   });
-  run("flows_done", std::to_string(position.flows_done));
   if (position.best) run("best", shortest_text(*position.best));
   if (const auto best = best_epochs(position)) {
     metadata.emplace(format::best_key, format::file_name(*best));
@@ -134,9 +135,6 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
     run("kept_metric", escaped(kept->metric));
     run("kept_best", shortest_text(kept->value));
     run("kept_epochs", std::to_string(kept->epochs));
-  }
-  if (checkpoint.training_steps) {
-    run("training_steps", std::to_string(*checkpoint.training_steps));
   }
   if (checkpoint.pipeline) run("pipeline", escaped(*checkpoint.pipeline));
   run("plugins", escaped(checkpoint.plugins));
@@ -162,8 +160,6 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
   for_each_count(checkpoint, [&run](const char* name, auto& value) {
     value = static_cast<std::remove_reference_t<decltype(value)>>(run.count(name));
   });
-  const bool has_flows = run.text(format::version_key) != earlier_checkpoint_versions.front();
-  position.flows_done = has_flows ? run.count("flows_done") : 0;
   if (const auto best = run.find(run_keys + "best")) {
     position.best = RunValues::number(run_keys + "best", *best);
   }
@@ -171,9 +167,6 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
     const std::string value = run.text(run_keys + "kept_best");
     position.best_kept = {unescaped(*metric), RunValues::number(run_keys + "kept_best", value),
                           run.count("kept_epochs")};
-  }
-  if (run.find(run_keys + "training_steps")) {
-    checkpoint.training_steps = run.count("training_steps");
   }
   checkpoint.pipeline = pipeline_in(metadata);
   checkpoint.plugins = unescaped(run.text(run_keys + "plugins"));
@@ -183,15 +176,11 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
     checkpoint.means[unescaped(std::string_view(at->first).substr(mean_keys.size()))] =
         RunValues::number(at->first, at->second);
   }
-  if (has_flows) {
-    const Json names = Json::parse(run.text(run_keys + "epoch_means"), nullptr, false);
-    if (!names.is_array()) throw Error("its '" + run_keys + "epoch_means' is not a list");
-    for (const Json& name : names) {
-      if (!name.is_string()) {
-        throw Error("its '" + run_keys + "epoch_means' is not a list of names");
-      }
-      checkpoint.epoch_means.push_back(unescaped(name.get<std::string>()));
-    }
+  const Json names = Json::parse(run.text(run_keys + "epoch_means"), nullptr, false);
+  if (!names.is_array()) throw Error("its '" + run_keys + "epoch_means' is not a list");
+  for (const Json& name : names) {
+    if (!name.is_string()) throw Error("its '" + run_keys + "epoch_means' is not a list of names");
+    checkpoint.epoch_means.push_back(unescaped(name.get<std::string>()));
   }
   if (const auto classes = run.find(format::classes_key)) {
     checkpoint.classes = class_names_from(*classes);

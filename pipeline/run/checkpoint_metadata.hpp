@@ -6,7 +6,6 @@
 /// Non-ASCII strings of the run are percent-encoded.
 #pragma once
 
-#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,9 +16,8 @@
 namespace seam::host {
 
 inline constexpr std::string_view checkpoint_version = "5";
-/// Earlier versions that can be read: 4 had a hash of the pipeline instead of its text, and 3 had
-/// only checkpoints between epochs. 1 and 2 were not safetensors files.
-inline constexpr std::array<std::string_view, 2> earlier_checkpoint_versions{"3", "4"};
+/// Can be read, too: it had a hash of the pipeline instead of its text.
+inline constexpr std::string_view earlier_checkpoint_version = "4";
 
 using Metadata = std::map<std::string, std::string>;
 

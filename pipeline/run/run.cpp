@@ -351,9 +351,18 @@ void Run::open_stages() {
   if (options_.shard) begin_parts(pipeline_);
   const Listings listings = listings_of(pipeline_, stages_.opened());
   recorded_data_.check_listings(listings, directory_->path());
+  summary_.listings = listings;
+  if (!launch_.evaluates.run.empty()) {  // data sets that only the training reads
+    summary_.listings.merge(listings_of_evaluated(launch_));
+  }
   if (!from_checkpoint_) {
     for (const std::string& warning : check_imported_classes(pipeline_)) {
       services_->warn(warning);
+    }
+    if (launch_.evaluates.run.empty()) {  // otherwise compared when the run began
+      for (const std::string& warning : check_imported_files(pipeline_, launch_)) {
+        services_->warn(warning);
+      }
     }
   }
   identity_.best_by = rule_of(pipeline_);
@@ -390,11 +399,6 @@ void Run::restore_scores() {
 std::unique_ptr<TensorBoardLog> Run::tensorboard_log() const {
   if (!spec_.tensorboard) return nullptr;
   const StepAxis axis = trains(pipeline_) ? StepAxis::training_steps : StepAxis::epochs;
-  if (from_checkpoint_ && axis == StepAxis::training_steps && !begin_.training_steps) {
-    services_->warn(
-        "the checkpoint was written by a version of Seam that did not count training "
-        "steps; in TensorBoard, the steps of this run start from 0");
-  }
   return std::make_unique<TensorBoardLog>(directory_->path(), *spec_.tensorboard, axis,
                                           from_checkpoint_ ? &begin_ : nullptr, *services_);
 }
@@ -410,8 +414,7 @@ void Run::go_through_schedule() {
   services_->metrics().restore_epoch(begin_.epoch_means);
   FlowSteps steps({pipeline_, options_, display_, flows_, *directory_, *services_, stages_,
                    recorder, scores_, summary_, trace_.get()},
-                  identity_,
-                  {begin_.trainings, begin_.training_steps.value_or(0), std::move(begin_.flow)});
+                  identity_, {begin_.trainings, begin_.training_steps, std::move(begin_.flow)});
   const ScheduleEnd end = run_schedule(spec_.schedule, summary_.position, steps);
   if (options_.ranks != nullptr) {
     (void)options_.ranks->all_gather("the end of the run", {}, Patience::flow);

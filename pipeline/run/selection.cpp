@@ -37,6 +37,7 @@ const StageSpec* spec_of(const CheckedPipeline& pipeline, const std::string& sta
   return found == pipeline.spec.stages.end() ? nullptr : &*found;
 }
 
+/// Of a source or a sampler.
 Json source_json(const StageSpec& stage, const Description& description) {
   std::map<std::string, std::string> parameters;
   std::map<std::string, std::string> folders;
@@ -63,6 +64,13 @@ Json source_json(const StageSpec& stage, const Description& description) {
   Json json{{"use", stage.use}};
   for (const auto& [name, value] : parameters) json[name] = value;
   return json;
+}
+
+/// The settings of a sampler, as a text that is equal for equal ones; empty for other stages.
+std::string sampler_text(const CheckedPipeline& pipeline, const FlowNode& node) {
+  const StageSpec* const spec = spec_of(pipeline, node.stage);
+  if (spec == nullptr || !is_sampler(*pipeline.stages.at(node.stage))) return {};
+  return "\n" + json_line(source_json(*spec, pipeline.stages.at(node.stage)->description()));
 }
 
 /// The last flow of an epoch that has the stage; its value is used.
@@ -95,11 +103,7 @@ std::optional<Choice> chooser_of(const std::map<std::string, std::string>& metad
   if (const auto by = metadata.find(format::best_by_key); by != metadata.end()) {
     return choice_from(by->second);
   }
-  Choice choice;
-  const auto metric = metadata.find("seam.run.kept_metric");  // earlier versions have only this
-  if (metric == metadata.end()) return std::nullopt;
-  choice.metric = unescaped(metric->second);
-  return choice;
+  return std::nullopt;
 }
 
 bool is_best(const WeightsFile& file) {
@@ -183,20 +187,24 @@ std::string compared_data(const CheckedPipeline& pipeline, const FlowSpec& flow,
   nodes.push_back(at);
   std::set<std::string> filled;
   std::string searches;
+  std::string samplers;
   for (const std::size_t node : nodes) {
+    samplers += sampler_text(pipeline, flow.nodes[node]);
     const StageSpec* const spec = spec_of(pipeline, flow.nodes[node].stage);
     if (spec == nullptr) continue;
     for (const auto& [parameter, target] : spec->references) {
       bool is_filled = false;
       for (const FlowSpec& other : pipeline.spec.flows) {
         if (&other == &flow || !fills(other, target)) continue;
-        filled.insert(measured_data(pipeline, other));
+        std::string served = measured_data(pipeline, other);
+        for (const FlowNode& one : other.nodes) served += sampler_text(pipeline, one);
+        filled.insert(std::move(served));
         is_filled = true;
       }
       if (is_filled) searches += "\n" + spec->use + settings_text(*spec);
     }
   }
-  std::string data = measured_data(pipeline, flow) + searches;
+  std::string data = measured_data(pipeline, flow) + samplers + searches;
   if (measures != nullptr) data += "\n" + settings_text(*measures);
   for (const std::string& one : filled) data += "\n" + one;
   return data;

@@ -17,9 +17,8 @@ namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
 
-std::int64_t step_at(const SchedulePosition& position, std::optional<std::int64_t> training_steps,
-                     StepAxis axis) {
-  return axis == StepAxis::epochs ? position.epochs_done : training_steps.value_or(0);
+std::int64_t step_at(const SchedulePosition& position, std::int64_t training_steps, StepAxis axis) {
+  return axis == StepAxis::epochs ? position.epochs_done : training_steps;
 }
 
 EventFile::Resume resume_from(const Checkpoint* checkpoint, StepAxis axis) {

@@ -24,7 +24,6 @@ inline constexpr const char* trainings_key = "seam.run.trainings";
 inline constexpr std::string_view name_begin = "epoch-";
 inline constexpr std::string_view name_end = ".safetensors";
 inline constexpr std::string_view after_mark = "-after";
-inline constexpr std::string_view old_name_end = ".seam";  ///< of versions before this format
 
 /// "epoch-12.safetensors"
 [[nodiscard]] inline std::string file_name(std::int64_t epochs) {

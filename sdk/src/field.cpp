@@ -28,6 +28,7 @@ std::string readable_type(std::string_view type) {
        {"unsigned char", "std::uint8_t"},
        {"at::Tensor", "torch::Tensor"},
        {" >", ">"}}};
+  if (type == "long") return "std::int64_t";  // as Clang spells it
   std::string text(type);
   for (const auto& [spelling, name] : spellings) {
     for (std::size_t at = text.find(spelling); at != std::string::npos;

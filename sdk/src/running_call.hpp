@@ -20,8 +20,7 @@ class SEAM_EXPORT RunningCall {
   RunningCall(const std::string& stage, const std::string& type, std::string_view doing,
               const Packet* packet);
   ~RunningCall();
-  RunningCall(const RunningCall&) = delete;
-  RunningCall& operator=(const RunningCall&) = delete;
+  RunningCall& operator=(RunningCall&&) = delete;  // not copyable
 
   const std::string& stage;
   const std::string& type;

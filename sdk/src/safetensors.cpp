@@ -319,12 +319,6 @@ void check_checksum(std::span<const std::byte> bytes, std::size_t header_end,
 void refuse_other_kinds(std::span<const std::byte> bytes, const fs::path& file) {
   const std::string_view start(reinterpret_cast<const char*>(bytes.data()),
                                std::min<std::size_t>(bytes.size(), 8));
-  if (start == "SEAMCKPT") {
-    throw Error("'" + file.string() +
-                    "' is a checkpoint in an old format that this version cannot read; checkpoints "
-                    "are now safetensors files",
-                Fault::configuration);
-  }
   if (start.starts_with("PK\x03\x04") || start.starts_with("\x80\x02")) {
     throw Error("'" + file.string() +
                     "' was written by torch.save and can only be read by Python; convert it there: "

@@ -31,12 +31,10 @@ struct File {
 File checkpoint_of(const fs::path& run) {
   const fs::path folder = run / "checkpoints";
   std::optional<std::pair<format::WholeEpochs, fs::path>> newest;
-  bool older_format = false;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (format::epochs_of(name, format::old_name_end)) older_format = true;
     const auto epochs = format::whole_epochs_of(name);
     if (epochs && (!newest || *epochs > newest->first)) newest = {*epochs, entry->path()};
   }
@@ -44,11 +42,6 @@ File checkpoint_of(const fs::path& run) {
     throw configuration(
         "'" + run.string() + "' is a folder, but not a run folder with checkpoints ('" +
         folder.string() + "': " + error.message() + "); pass a safetensors file or a run folder");
-  }
-  if (!newest && older_format) {
-    throw configuration("the checkpoints of run '" + run.string() +
-                        "' are in an old format that this version cannot read; checkpoints are now "
-                        "safetensors files");
   }
   if (!newest) {
     throw configuration("run '" + run.string() + "' has no checkpoint yet");

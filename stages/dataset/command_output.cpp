@@ -22,10 +22,7 @@ class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
   ~Descriptor() { close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  Descriptor(Descriptor&&) = delete;
-  Descriptor& operator=(Descriptor&&) = delete;
+  Descriptor& operator=(Descriptor&&) = delete;  // not copyable
 
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] int release() { return std::exchange(number_, -1); }
@@ -68,10 +65,7 @@ class Command {
     ::kill(-process_, SIGKILL);
     ::waitpid(process_, &status_, 0);
   }
-  Command(const Command&) = delete;
-  Command& operator=(const Command&) = delete;
-  Command(Command&&) = delete;
-  Command& operator=(Command&&) = delete;
+  Command& operator=(Command&&) = delete;  // not copyable
 
   [[nodiscard]] bool has_ended() {
     const ::pid_t process = ::waitpid(process_, &status_, WNOHANG);

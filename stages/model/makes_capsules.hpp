@@ -9,12 +9,7 @@ class MakesCapsules {
  public:
   enum class Source : std::uint8_t { descriptors, feature_map };
 
-  MakesCapsules() = default;
   virtual ~MakesCapsules() = default;
-  MakesCapsules(const MakesCapsules&) = delete;
-  MakesCapsules& operator=(const MakesCapsules&) = delete;
-  MakesCapsules(MakesCapsules&&) = delete;
-  MakesCapsules& operator=(MakesCapsules&&) = delete;
 
   [[nodiscard]] virtual Source made_of() const = 0;
 };

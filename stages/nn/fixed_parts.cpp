@@ -36,10 +36,7 @@ class OneThread {
  public:
   OneThread() : before_(known_threads()) { omp_set_num_threads(1); }
   ~OneThread() { omp_set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-  OneThread(OneThread&&) = delete;
-  OneThread& operator=(OneThread&&) = delete;
+  OneThread& operator=(OneThread&&) = delete;  // not copyable
 
  private:
   /// LibTorch sets a thread's number when the thread first asks for it, which would undo the

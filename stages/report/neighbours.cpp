@@ -120,7 +120,6 @@ void DrawnNeighbours::declare(Declaration& d) {
               "the folder that the data set's file names are relative to; empty: the files that "
               "the data set read or, if they are unknown, searched from its list upwards")
       .folder_with({});
-  d.parameter("folder", folder_, "folder of the drawings, relative to the run folder");
   d.needs(field::rankings).contract("*[N," + std::to_string(k_) + "+]");
   d.needs(field::origins);
   d.needs(field::items);
@@ -130,7 +129,7 @@ void DrawnNeighbours::declare(Declaration& d) {
 }
 
 void DrawnNeighbours::open(Context& context) {
-  static_cast<void>(export_path(folder_, "", context));  // throws if there is no run folder
+  static_cast<void>(DrawnSet("pictures", context));  // throws if there is no run folder
 }
 
 void DrawnNeighbours::begin(Context& context) {
@@ -268,7 +267,7 @@ std::string DrawnNeighbours::note() const {
 void DrawnNeighbours::end(Context& context) {
   if (queries_.empty()) throw Error("no query was received, so there is nothing to draw");
   Drawn drawn;
-  drawn.set = DrawnSet(folder_, context);
+  drawn.set = DrawnSet("pictures", context);
   Json groups = Json::array();
   QueryChoice choice = choice_;
   choice.names = agreed_names(names_);

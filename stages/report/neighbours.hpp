@@ -99,7 +99,6 @@ class DrawnNeighbours final : public Compute<Sink> {
   QueryChoice choice_;
   int size_ = 128;
   std::filesystem::path root_;
-  std::filesystem::path folder_ = "pictures";
   OneFlow flow_;
   SameGallery same_gallery_;
   std::vector<AskedQuery> queries_;

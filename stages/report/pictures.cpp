@@ -72,7 +72,6 @@ void FedPictures::declare(Declaration& d) {
   d.parameter("size", size_, "longer side of a drawn image").range(16, 1024).unit("px");
   d.parameter("mean", mean_, "the `mean` of the batch stage, if set");
   d.parameter("deviation", deviation_, "the `deviation` of the batch stage, if set");
-  d.parameter("folder", folder_, "folder of the drawings, relative to the run folder");
   d.needs(field::images);
   d.accepts(field::items);
   d.accepts(field::groups);
@@ -83,12 +82,12 @@ void FedPictures::declare(Declaration& d) {
 void FedPictures::open(Context& context) {
   static_cast<void>(by_channel(mean_, 0, "mean"));
   static_cast<void>(by_channel(deviation_, 1, "deviation"));
-  static_cast<void>(export_path(folder_, "", context));  // throws if there is no run folder
+  static_cast<void>(DrawnSet("pictures", context));  // throws if there is no run folder
 }
 
 void FedPictures::begin(Context& context) {
   flow_.enter(context);
-  set_ = DrawnSet(folder_, context);
+  set_ = DrawnSet("pictures", context);
   wanted_ = every_ ? context.epoch() % *every_ == 0 : context.epoch() == 0;
   warned_ = false;
 }

@@ -35,7 +35,6 @@ class FedPictures final : public Compute<Transform> {
   int size_ = 96;
   std::vector<double> mean_;
   std::vector<double> deviation_;
-  std::filesystem::path folder_ = "pictures";
   OneFlow flow_;
   DrawnSet set_;
   bool wanted_ = false;  // in this epoch

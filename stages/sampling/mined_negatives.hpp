@@ -63,7 +63,6 @@ struct MinedImage {
 
 class MinedNegatives {
  public:
-  MinedNegatives() = default;
   virtual ~MinedNegatives() = default;
 
   /// To be called in open() of a stage that draws by this rule: each embedding flow then mines for
@@ -73,13 +72,6 @@ class MinedNegatives {
   [[nodiscard]] virtual const MinedLists* lists(const MiningRule& rule) const = 0;
   /// The embedded images, in ascending order of index, without duplicates.
   [[nodiscard]] virtual std::span<const MinedImage> images() const = 0;
-
- protected:
-  // Deleted only through derived classes.
-  MinedNegatives(const MinedNegatives&) = default;
-  MinedNegatives& operator=(const MinedNegatives&) = default;
-  MinedNegatives(MinedNegatives&&) = default;
-  MinedNegatives& operator=(MinedNegatives&&) = default;
 };
 
 }  // namespace seam::stages

@@ -200,6 +200,7 @@ TEST(ReadableType, IsHowPeopleWriteIt) {
   EXPECT_EQ(readable_type(type_name<std::string>()), "std::string");
   EXPECT_EQ(readable_type(type_name<std::vector<std::string>>()), "std::vector<std::string>");
   EXPECT_EQ(readable_type(type_name<std::filesystem::path>()), "std::filesystem::path");
+  EXPECT_EQ(readable_type(type_name<std::int64_t>()), "std::int64_t");
   EXPECT_EQ(readable_type(type_name<std::vector<std::int64_t>>()), "std::vector<std::int64_t>");
   EXPECT_EQ(readable_type(type_name<std::vector<std::uint64_t>>()), "std::vector<std::uint64_t>");
   EXPECT_EQ(readable_type(type_name<std::vector<std::vector<double>>>()),

@@ -254,7 +254,6 @@ TEST(Safetensors, WhatCannotBeSavedIsADefectOfWhoSaves) {
 
 TEST(Safetensors, FilesOfOtherKindsAreNamed) {
   const std::string advice = "safetensors.torch.save_file";
-  EXPECT_REFUSED(parse("SEAMCKPT\2"), Fault::configuration, "checkpoint in an old format");
   EXPECT_REFUSED(parse("PK\x03\x04...."), Fault::configuration, advice);
   EXPECT_REFUSED(parse("\x80\x02\x8a\nl"), Fault::configuration, advice);
 }
@@ -353,9 +352,6 @@ TEST_F(ReadWeights, SaysWhatIsThereInstead) {
   EXPECT_THAT(complaint(folder_.path()), HasSubstr("not a run folder with checkpoints"));
   std::filesystem::create_directories(folder_.path() / "run/checkpoints");
   EXPECT_THAT(complaint(folder_.path() / "run"), HasSubstr("has no checkpoint yet"));
-  folder_.write("run/checkpoints/epoch-3.seam", "");
-  EXPECT_THAT(complaint(folder_.path() / "run"),
-              HasSubstr("in an old format that this version cannot read"));
   EXPECT_THAT(complaint(write("empty.safetensors", {})), HasSubstr("has no tensors"));
   EXPECT_NE(complaint(write("w.safetensors", checkpoint('a')), "x"), "");
 }

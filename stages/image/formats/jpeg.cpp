@@ -29,8 +29,7 @@ struct Session {
   bool unsupported = false;
 
   Session() = default;
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+  Session& operator=(Session&&) = delete;  // not copyable
   ~Session() { jpeg_destroy_decompress(&info); }
 };
 

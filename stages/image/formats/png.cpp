@@ -23,8 +23,7 @@ struct PngSession {
   std::array<char, 128> message{};
 
   explicit PngSession(const Encoded& source) : encoded(&source) {}
-  PngSession(const PngSession&) = delete;
-  PngSession& operator=(const PngSession&) = delete;
+  PngSession& operator=(PngSession&&) = delete;  // not copyable
   ~PngSession() { png_destroy_read_struct(&png, &info, nullptr); }
 };
 

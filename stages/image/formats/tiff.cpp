@@ -94,8 +94,7 @@ struct RgbaReader {
   bool begun = false;
 
   RgbaReader() = default;
-  RgbaReader(const RgbaReader&) = delete;
-  RgbaReader& operator=(const RgbaReader&) = delete;
+  RgbaReader& operator=(RgbaReader&&) = delete;  // not copyable
   ~RgbaReader() {
     if (begun) TIFFRGBAImageEnd(&image);
   }

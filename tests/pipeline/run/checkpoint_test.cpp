@@ -205,33 +205,14 @@ TEST_F(CheckpointTest, OtherProgramsFindTensorsUnderTheirNames) {
   EXPECT_EQ(read_weights(file(), "model"), example().stages[0].archive.entries());
 }
 
+TEST_F(CheckpointTest, ThatOf010IsStillRead) {
+  EXPECT_EQ(complaint(with_metadata("seam.checkpoint", "4")), "");
+}
+
 TEST_F(CheckpointTest, OtherFormatsAreNotCalledDamaged) {
-  const std::string old = "SEAMCKPT\2";
-  EXPECT_THAT(
-      complaint({std::as_bytes(std::span(old)).begin(), std::as_bytes(std::span(old)).end()}),
-      AllOf(HasSubstr("checkpoint in an old format"), Not(HasSubstr("damaged"))));
   EXPECT_THAT(complaint(with_metadata("seam.checkpoint", "99")),
               AllOf(HasSubstr("has format 99"), Not(HasSubstr("damaged"))));
   EXPECT_THAT(complaint(safetensors_bytes({})), HasSubstr("is damaged, or not a checkpoint"));
-}
-
-TEST(CheckpointFormat3, IsStillRead) {
-  // Written by the version before checkpoints within an epoch; docs/compatibility.md promises
-  // support.
-  const fs::path file =
-      fs::path(SEAM_SOURCE) / "tests/pipeline/run/checkpoints/format-3.safetensors";
-  ASSERT_EQ(read_safetensors(file).metadata.at("seam.checkpoint"), "3");
-  Checkpoint expected;
-  expected.position = {true, 3, 0, false, 0.25, 2, 1, 3, false, std::nullopt};
-  expected.metrics_size = 120;
-  expected.timing_size = 60;
-  expected.trainings = 3;
-  expected.plugins = "cd34 /lib/a.so\n";
-  expected.numerics = "cpu in float32";
-  expected.means = {{"recall.r@1", 0.25}};
-  expected.stages.push_back({"total", "test.total", {}});
-  expected.stages[0].archive.put("total", 12.5);
-  EXPECT_EQ(read_checkpoint(file), expected);
 }
 
 TEST(CheckpointCorpus, IsOfTheFormatThatIsRead) {
@@ -396,15 +377,6 @@ TEST_F(CheckpointFolderTest, AFileThatCannotBeReadIsNotPassedOver) {
 TEST_F(CheckpointFolderTest, AFolderThatCannotBeLookedThroughIsNotAnEmptyOne) {
   folder_.write("checkpoints", "a file");
   EXPECT_REFUSED((void)checkpoints().newest(), Fault::data, "checkpoints': Not a directory");
-}
-
-TEST_F(CheckpointFolderTest, ThoseOfAnEarlierVersionAreNotPassedOver) {
-  folder_.write("checkpoints/epoch-9.seam", "SEAMCKPT");
-  folder_.write("checkpoints/epoch-10.seam", "SEAMCKPT");
-  EXPECT_REFUSED((void)checkpoints().newest(), Fault::configuration,
-                 "epoch-10.seam' was written by an earlier version of Seam, in a format that this "
-                 "version does not read (checkpoints are safetensors files now); resume with the "
-                 "version that wrote it, or start a new run");
 }
 
 }  // namespace seam::host::checkpoint_test

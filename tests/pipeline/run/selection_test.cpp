@@ -24,7 +24,6 @@ namespace fs = std::filesystem;
 using seam::test::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 class Pictures final : public Source {
  public:
@@ -235,24 +234,6 @@ TEST_F(SelectionTest, AChoiceStaysOneThroughLaterTrainings) {
   const std::string second = run_of(trained, "second", first);
   EXPECT_EQ(imported(pipeline, second), first);
   EXPECT_EQ(selected_on_of(pipeline, second), SelectedOn::test);
-}
-
-TEST_F(SelectionTest, ACheckpointOfAnEarlierVersionNamesItsMetricOnly) {
-  Pipeline trained;
-  trained.checked.spec.schedule.keep.best = "recall.r@1";
-  const fs::path run = run_of(trained);
-  const fs::path file = run / "checkpoints/epoch-1.safetensors";
-  Safetensors content = read_safetensors(file);
-  content.metadata.erase("seam.best_by");
-  content.metadata.erase("seam.checksum");
-  ASSERT_EQ(content.metadata.at("seam.run.kept_metric"), "recall.r@1");
-  content.metadata["seam.run.kept_metric"] = "recall.r@50%25";  // escaped, as all such names are
-  write(file, content);
-  Pipeline pipeline;
-  const auto chosen = imported(pipeline, file.string());
-  ASSERT_THAT(chosen, SizeIs(1));
-  EXPECT_EQ(chosen[0].by->metric, "recall.r@50%");
-  EXPECT_EQ(selected_on_of(pipeline, file.string()), SelectedOn::unknown);
 }
 
 TEST_F(SelectionTest, StagesThatTheRunDoesNotOpenDoNotCount) {

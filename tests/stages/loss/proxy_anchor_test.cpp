@@ -150,10 +150,7 @@ class Training {
   ~Training() {
     for (StageRunner* stage : {&loss_, &adam_}) stage->close();
   }
-  Training(const Training&) = delete;
-  Training& operator=(const Training&) = delete;
-  Training(Training&&) = delete;
-  Training& operator=(Training&&) = delete;
+  Training& operator=(Training&&) = delete;  // not copyable
 
   /// A training flow; returns the error of each batch, empty if it was accepted.
   std::vector<std::string> train(const std::vector<Packet>& batches) {

@@ -86,10 +86,7 @@ class Chain {
   ~Chain() {
     for (StageRunner* stage : {&model_, &loss_, &adam_}) stage->close();
   }
-  Chain(const Chain&) = delete;
-  Chain& operator=(const Chain&) = delete;
-  Chain(Chain&&) = delete;
-  Chain& operator=(Chain&&) = delete;
+  Chain& operator=(Chain&&) = delete;  // not copyable
 
   void begin(bool training) {
     run_.training = training;
