@@ -5,8 +5,10 @@
 ///     Eval/other.txt:90   img/a.jpg  ─┴─► /data/inshop/img/a.jpg
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <filesystem>
+#include <seam/description.hpp>
 #include <seam/packet.hpp>
 #include <string>
 #include <system_error>
@@ -14,12 +16,21 @@
 
 namespace seam::field {
 
-/// The `path` of each row; empty if it has none, or if it has a `box`: a file may have several.
+/// The `path` of each row, or empty. For a row with a `box`, the file and the box, because a file
+/// may have several: "img/a.jpg/0,0,2,2".
 inline constexpr Field<std::vector<std::filesystem::path>> paths{"paths", "*[N]"};
 
 }  // namespace seam::field
 
 namespace seam::stages {
+
+/// Identifies a part of an image in `paths`.
+[[nodiscard]] inline std::filesystem::path boxed_path(const std::filesystem::path& file,
+                                                      const std::array<float, 4>& box) {
+  std::string name;
+  for (const float side : box) name += (name.empty() ? "" : ",") + to_text(Value{double{side}});
+  return file / name;
+}
 
 /// A path in one spelling: absolute, links followed.
 [[nodiscard]] inline std::string picture_file(const std::filesystem::path& path) {

@@ -39,8 +39,9 @@ RunOptions trial_options(const CheckedPipeline& pipeline, const ScratchFolder& f
 void refuse_writing_elsewhere(const CheckedPipeline& pipeline, const std::string& what) {
   const auto outside = written_elsewhere(pipeline);
   if (!outside) return;
-  throw Error(fmt::format("{} does not run stage '{}' ({}), which may write to '{}'; use "
-                          "a path relative to the run folder instead: --set {}=check",
+  throw Error(fmt::format("{} does not run stage '{}' ({}), which may write to '{}'; use a "
+                          "relative path instead, which begins in the temporary run folder or, for "
+                          "a data set, in the working directory: --set {}=check",
                           what, outside->stage, pipeline.stages.at(outside->stage)->type(),
                           outside->path, outside->key),
               Fault::configuration);

@@ -14,6 +14,7 @@ constexpr std::string_view seed_key = "pipeline.seed";
 constexpr std::string_view unless = " unless ";
 constexpr std::string_view only_writing = "only_writes";
 constexpr std::string_view training = "trains";
+constexpr std::string_view sampling = "samples";
 constexpr std::string_view path_kind = "path";
 constexpr std::string_view reference_kind = "reference";
 
@@ -85,6 +86,13 @@ bool Roles::trains(const std::string& stage, const Parameters& parameters) const
   return use != parameters.end() && use->second.starts_with("\"train.");
 }
 
+bool Roles::samples(const std::string& stage, const Parameters& parameters) const {
+  const std::string key = "stage." + stage;
+  if (records(sampling)) return text_of(key) == sampling;
+  const auto use = parameters.find(key + ".use");
+  return use != parameters.end() && use->second.starts_with("\"sampling.");
+}
+
 bool Roles::is_path(const std::string& key) const {
   if (records(path_kind)) return text_of(key) == path_kind;
   return key.ends_with(".root") || key.ends_with(".list") || key.ends_with(".table");
@@ -107,6 +115,10 @@ std::string Roles::protocol_of(const std::string& stage, const Parameters& param
   return {};
 }
 
+bool is_sampler(const StageRunner& stage) {
+  return stage.kind() == StageKind::collector && !stage.description().replaces_packets;
+}
+
 Roles roles_of(const std::vector<StageDraft>& stages) {
   Roles::Texts texts{{std::string(seed_key), role_text(ParameterRole::replicate)}};
   for (const StageDraft& stage : stages) {
@@ -114,6 +126,7 @@ Roles roles_of(const std::vector<StageDraft>& stages) {
     const Description& description = stage.runner->description();
     if (description.only_writes) texts.emplace(name, only_writing);
     if (description.trains) texts.emplace(name, training);
+    if (is_sampler(*stage.runner)) texts.emplace(name, sampling);
     for (const ParameterInfo& parameter : description.parameters) {
       const std::string key = name + "." + parameter.name;
       if (parameter.role == ParameterRole::setting) {

@@ -1,6 +1,6 @@
 /// How stages declare that their keys and they themselves count when runs are compared:
-/// ParameterRole, Declaration::only_writes, and which parameters are paths or references. A run's
-/// folder keeps this, so that comparing runs loads no plugin.
+/// ParameterRole, Declaration::only_writes, which stages are samplers, and which parameters are
+/// paths or references. A run's folder keeps this, so that comparing runs loads no plugin.
 ///
 ///     declare(d) ──► roles_of ──► #: [roles]               in the head of resolved.toml
 ///                                 #: "stage.items.fold" = "replicate unless stage.items.folds = 1"
@@ -15,6 +15,10 @@
 #include <vector>
 
 #include "pipeline/config/parameters.hpp"
+
+namespace seam {
+class StageRunner;
+}
 
 namespace seam::host {
 
@@ -42,6 +46,8 @@ class Roles {
   [[nodiscard]] bool only_writes(const std::string& stage, const Parameters& parameters) const;
   /// Whether the stage trains, such as an optimizer.
   [[nodiscard]] bool trains(const std::string& stage, const Parameters& parameters) const;
+  /// Whether the stage is a sampler: is_sampler().
+  [[nodiscard]] bool samples(const std::string& stage, const Parameters& parameters) const;
   /// Whether a stage's key names a file or a folder.
   [[nodiscard]] bool is_path(const std::string& key) const;
   /// Whether a stage's key may name another stage; in runs that recorded no references, each does
@@ -62,6 +68,10 @@ class Roles {
 
   Texts texts_;
 };
+
+/// Whether the stage passes on packets that it selects, such as pairs of images. A collector that
+/// replaces its packets, such as a batch, does not.
+[[nodiscard]] bool is_sampler(const StageRunner& stage);
 
 /// As the stages declare them.
 [[nodiscard]] Roles roles_of(const std::vector<StageDraft>& stages);

@@ -106,7 +106,8 @@ std::set<std::string> decided_by_files(const std::vector<const ScoredRun*>& runs
   std::set<std::string> decided = keys;
   std::erase_if(decided, [&](const std::string& key) {
     const std::string named = key.substr(0, key.rfind(content_suffix));
-    return named == from_key || (named != key && !keys.contains(named));
+    return named == from_key || key.ends_with(listing_suffix) ||
+           (named != key && !keys.contains(named));
   });
   for (const ScoredRun* run : runs) {
     const ScoredRun& like =
@@ -427,6 +428,7 @@ Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoic
     return !value;
   });
   omit_unknown_contents(complete);
+  add_listings(complete);
   std::vector<ScoredRun> scored;
   for (std::size_t at = 0; at < complete.size(); ++at) {
     const RunFolder& run = complete[at];

@@ -62,19 +62,25 @@ std::set<std::string> referred_by(const RunFolder& run, const std::string& stage
   return stages;
 }
 
-/// The flow and those that fill stages to which it refers. A source is not filled: a model may
-/// refer to its training data.
+/// The flows that fill stages to which the stage refers. A source is not filled: a model may refer
+/// to its training data.
+std::set<std::string> flows_filling(const RunFolder& run, const Flows& flows,
+                                    const std::string& stage) {
+  std::set<std::string> found;
+  for (const std::string& referred : referred_by(run, stage)) {
+    for (const auto& [name, stages] : flows) {
+      const auto fills = stages.begin() + (stages.empty() ? 0 : 1);
+      if (std::find(fills, stages.end(), referred) != stages.end()) found.insert(name);
+    }
+  }
+  return found;
+}
+
+/// The flow and those that fill stages to which it refers.
 std::set<std::string> flows_measured(const RunFolder& run, const Flows& flows,
                                      const std::string& flow) {
   std::set<std::string> found{flow};
-  for (const std::string& stage : flows.at(flow)) {
-    for (const std::string& referred : referred_by(run, stage)) {
-      for (const auto& [name, stages] : flows) {
-        const auto fills = stages.begin() + (stages.empty() ? 0 : 1);
-        if (std::find(fills, stages.end(), referred) != stages.end()) found.insert(name);
-      }
-    }
-  }
+  for (const std::string& stage : flows.at(flow)) found.merge(flows_filling(run, flows, stage));
   return found;
 }
 
@@ -112,10 +118,31 @@ std::set<std::string> stages_of(const Flows& flows,
   return found;
 }
 
+/// The position of the first stage after the source of `flow` that refers to a stage that one of
+/// the other flows `of_interest` fills, such as a search; the end if there is none. A stage of
+/// these flows or of one that trains may be the model, and does not count.
+std::vector<std::string>::const_iterator search_of(const RunFolder& run, const Flows& flows,
+                                                   const std::set<std::string>& of_interest,
+                                                   const std::string& flow) {
+  const std::vector<std::string>& stages = flows.at(flow);
+  const std::set<std::string> embedding = stages_of(flows, [&](const std::string& other) {
+    return other != flow && (of_interest.contains(other) || any_trains(run, flows.at(other)));
+  });
+  return std::find_if(
+      stages.begin() + (stages.empty() ? 0 : 1), stages.end(), [&](const std::string& stage) {
+        if (embedding.contains(stage)) return false;
+        std::set<std::string> filling = flows_filling(run, flows, stage);
+        filling.erase(flow);
+        return std::ranges::any_of(
+            filling, [&](const std::string& other) { return of_interest.contains(other); });
+      });
+}
+
 /// The stages of these flows after all stages that other flows share, such as the model: their
 /// settings decide what is measured, not what is trained. If no other flow shares one, because
 /// nothing is trained, these are the stages after those that these flows share, or `measuring` and
 /// those after it. Another flow that only measures with `measuring` does not count as sharing it.
+/// A search and the stages after it count even if other flows that only measure share them.
 std::set<std::string> measuring_stages(const RunFolder& run, const Flows& flows,
                                        const std::set<std::string>& of_interest,
                                        const std::string& measuring) {
@@ -137,37 +164,52 @@ std::set<std::string> measuring_stages(const RunFolder& run, const Flows& flows,
       last = after_shared(stages, stages_of(flows, counts));
     }
     if (last == stages.begin()) last = std::find(stages.begin(), stages.end(), measuring);
+    if (!train) last = std::min(last, search_of(run, flows, of_interest, name));
     found.insert(last, stages.end());
   }
   return found;
 }
 
-/// Adds the settings of a stage that measures.
+/// Adds the settings of a stage that measures or samples; a file counts by its content.
 void add_settings(const RunFolder& run, const std::string& stage, Parameters& data) {
   if (run.roles.only_writes(stage, run.parameters)) return;
   for_each_parameter(run.parameters, stage, [&](const std::string& key, const std::string& value) {
     if (run.roles.is_replicate(key)) {
       if (run.roles.is_used(key, run.parameters)) data[key] = one_fold;
-    } else if (run.roles.changes_results(key)) {
+    } else if (run.roles.changes_results(key) &&
+               !run.parameters.contains(key + std::string(content_suffix))) {
       data[key] = value;
     }
   });
 }
 
-/// Adds the settings of a flow's source; if it has files, these count by their content, and not by
-/// their paths. Returns its folds as a text.
-std::string add_source(const RunFolder& run, const std::string& source, Parameters& data) {
-  std::string folds;
+/// The settings of a source without its folds; if it has files, these count by their content, and
+/// not by their paths.
+Parameters settings_of_source(const RunFolder& run, const std::string& source) {
+  Parameters settings;
   bool has_content = false;
   for_each_parameter(run.parameters, source, [&](const std::string& key, const std::string&) {
     has_content = has_content || key.ends_with(content_suffix);
   });
   for_each_parameter(run.parameters, source, [&](const std::string& key, const std::string& value) {
-    if (run.roles.is_replicate(key)) {
-      folds += ", fold " + value;
-    } else if (run.roles.changes_results(key) && !(has_content && run.roles.is_path(key))) {
-      data[key] = value;
-    }
+    if (run.roles.is_replicate(key) || !run.roles.changes_results(key)) return;
+    if (!has_content || !run.roles.is_path(key)) settings[key] = value;
+  });
+  return settings;
+}
+
+std::string listing_key(const std::string& stage) {
+  return "stage." + stage + std::string(listing_suffix);
+}
+
+/// Adds the settings of a flow's source and its list. Returns its folds as a text.
+std::string add_source(const RunFolder& run, const std::string& source, Parameters& data) {
+  data.merge(settings_of_source(run, source));
+  const std::string list = listing_key(source);
+  if (const std::string* digest = find(run.parameters, list)) data[list] = *digest;
+  std::string folds;
+  for_each_parameter(run.parameters, source, [&](const std::string& key, const std::string& value) {
+    if (run.roles.is_replicate(key)) folds += ", fold " + value;
   });
   return folds;
 }
@@ -184,6 +226,23 @@ void add_counts(const RunFolder& run, const std::string& flow, const std::string
 
 bool is_evaluation(const RunFolder& run) {
   return run.parameters.contains(std::string(evaluates_key));
+}
+
+/// Whether data sets of this name with the same settings have different lists. False if one of the
+/// runs that have the stage recorded no lists.
+bool differ_in_listing(const std::vector<RunFolder*>& runs, const std::string& stage) {
+  std::map<Parameters, std::uint64_t> known;
+  bool differ = false;
+  for (const RunFolder* run : runs) {
+    Parameters settings = settings_of_source(*run, stage);
+    if (settings.empty()) continue;
+    if (!run->listings) return false;
+    const auto digest = run->listings->find(stage);
+    if (digest == run->listings->end()) continue;
+    const auto like = known.emplace(std::move(settings), digest->second).first;
+    differ = differ || like->second != digest->second;
+  }
+  return differ;
 }
 
 /// Whether an earlier version of Seam made the run, which recorded no contents of files; later ones
@@ -214,6 +273,25 @@ void omit_unknown_contents(std::vector<RunFolder>& runs) {
   }
 }
 
+void add_listings(std::vector<RunFolder>& runs) {
+  for (const bool evaluations : {false, true}) {
+    std::vector<RunFolder*> alike;
+    std::set<std::string> stages;
+    for (RunFolder& run : runs) {
+      if (is_evaluation(run) != evaluations) continue;
+      alike.push_back(&run);
+      for (const auto& [stage, digest] : run.listings.value_or(Listings())) stages.insert(stage);
+    }
+    for (const std::string& stage : stages) {
+      if (!differ_in_listing(alike, stage)) continue;
+      for (RunFolder* run : alike) {
+        if (!run->listings || !run->listings->contains(stage)) continue;
+        run->parameters[listing_key(stage)] = fmt::format("{:016x}", run->listings->at(stage));
+      }
+    }
+  }
+}
+
 void note_data(const RunFolder& run, const std::string& flow, const std::string& measuring,
                ScoredRun& scored) {
   const Flows flows = flows_of(run.parameters);
@@ -227,6 +305,10 @@ void note_data(const RunFolder& run, const std::string& flow, const std::string&
     if (stages.empty()) continue;
     const std::string folds = add_source(run, stages.front(), scored.data);
     add_counts(run, name, folds, scored.counts);
+    if (any_trains(run, stages)) continue;  // its samplers belong to the training
+    for (const std::string& stage : stages) {
+      if (run.roles.samples(stage, run.parameters)) add_settings(run, stage, scored.data);
+    }
   }
 }
 

@@ -40,7 +40,8 @@ std::string mean_text(const Mean& mean, const Notation& notation) {
   return notation.formula(text);
 }
 
-std::string difference_text(const Group& group, const Notation& notation) {
+/// `best_size`: runs of the best group.
+std::string difference_text(const Group& group, std::size_t best_size, const Notation& notation) {
   if (!group.difference) return {};
   if (group.difference->pairs == 0) return "unpaired";
   const int decimals = decimals_of(group.standard_error);
@@ -49,7 +50,8 @@ std::string difference_text(const Group& group, const Notation& notation) {
     text += " " + notation.formula(fmt::format("[{:+.{}f}, {:+.{}f}]", bounds->low, decimals,
                                                bounds->high, decimals));
   }
-  return text;
+  const std::string pairs = pairs_text(group, best_size);
+  return pairs.empty() ? text : text + " " + pairs;
 }
 
 /// The head and a row for each group.
@@ -69,7 +71,7 @@ std::vector<Row> rows_of(const Ranking& ranking, const Comparison& comparison,
     row.push_back(std::to_string(group.members.size()));
     row.push_back(mean_text(group, notation));
     for (const Mean& one : group.further) row.push_back(mean_text(one, notation));
-    row.push_back(difference_text(group, notation));
+    row.push_back(difference_text(group, ranking.groups.front().members.size(), notation));
   }
   return rows;
 }

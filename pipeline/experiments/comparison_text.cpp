@@ -43,11 +43,8 @@ std::vector<std::string> score_cells(const Group& group, bool best, std::size_t 
     if (const auto& interval = group.difference->bounds) {
       bounds = fmt::format("[{}, {}]", signed_text(interval->low), signed_text(interval->high));
     }
-    const std::size_t pairs = group.difference->pairs;
-    if (group.difference->clusters == 0 && pairs > 0 &&
-        pairs < std::max(group.members.size(), best_size)) {
-      bounds += (bounds.empty() ? "of " : " of ") + counted(pairs, "pair");
-    }
+    const std::string pairs = pairs_text(group, best_size);
+    bounds += (bounds.empty() || pairs.empty() ? "" : " ") + pairs;
   }
   std::vector<std::string> cells{std::to_string(group.members.size()),
                                  measured(group.mean),
@@ -351,6 +348,13 @@ Json group_json(const Group& group) {
 }
 
 }  // namespace
+
+std::string pairs_text(const Group& group, std::size_t best_size) {
+  if (!group.difference || group.difference->clusters > 0) return {};
+  const std::size_t pairs = group.difference->pairs;
+  if (pairs == 0 || pairs >= std::max(group.members.size(), best_size)) return {};
+  return "of " + counted(pairs, "pair");
+}
 
 std::string to_text(const Comparison& comparison, std::optional<std::size_t> width) {
   std::string text;

@@ -1,6 +1,7 @@
 /// A comparison for people, for papers, for spreadsheets and for programs.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -11,6 +12,10 @@ namespace seam::host {
 /// The sentence about values of WhichEpoch::best.
 inline constexpr const char* best_epoch_note =
     "the best epoch was selected on the evaluation data itself, so these values are biased upwards";
+
+/// "of 3 pairs" if the group's difference to the best is based on fewer pairs than there are runs;
+/// otherwise empty. `best_size`: runs of the best group.
+[[nodiscard]] std::string pairs_text(const Group& group, std::size_t best_size);
 
 /// Tables fitted to the width; none: any width.
 std::string to_text(const Comparison& comparison, std::optional<std::size_t> width);

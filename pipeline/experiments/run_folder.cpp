@@ -62,6 +62,7 @@ void read_summary(const fs::path& file, RunFolder& run) {
     if (precision != run.parameters.end() && !last.empty() && !evaluates) {
       precision->second = '"' + last + '"';
     }
+    if (json.contains("listings")) run.listings = listings_from(json.at("listings").dump());
     if (code == ExitCode::success && complete) {
       run.state = RunState::complete;
     } else if (code == ExitCode::cancelled) {

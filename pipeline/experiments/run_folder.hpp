@@ -10,11 +10,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "pipeline/config/parameters.hpp"
+#include "pipeline/run/listings.hpp"
 #include "pipeline/run/summary.hpp"
 
 namespace seam::host {
@@ -57,6 +59,9 @@ struct RunFolder {
   /// How the checkpoint that an evaluation measures was selected: "last", or "best by" a metric;
   /// empty if it is not recorded.
   std::string weights;
+  /// Digests of its data sets' lists, by stage; none if its version did not record them, or until
+  /// it ended.
+  std::optional<Listings> listings;
   std::vector<FlowTotal> flows;  ///< of the last process that ran it; empty until that ended
 };
 

@@ -249,7 +249,12 @@ FlowResult FlowSteps::run_on_engine(const FlowSpec& flow, std::int64_t epoch) {
 ScheduleSteps::FlowEnd FlowSteps::run_flow(const std::string& name, std::int64_t epoch) {
   const PipelineSpec& spec = parts_.pipeline.spec;
   const FlowSpec& flow = flow_named(spec, name);
-  parts_.services.flow_begins(moment_text(spec.schedule, parts_.summary.position, epoch), name);
+  // An evaluation of one batch warns of images that the other batches have.
+  const bool is_partial =
+      parts_.options.extent == Extent::first_batch && !trains(parts_.pipeline, flow);
+  parts_.services.flow_begins(
+      moment_text(spec.schedule, parts_.summary.position, epoch), name,
+      is_partial ? RunServices::Reports::filed : RunServices::Reports::shown);
   checkpoints_.flow_begins(flow);
   FlowRecord record = record_of(flow, epoch);
   const auto& under_way = checkpoints_.under_way();

@@ -83,17 +83,21 @@ bool has_same_content(const CheckedPipeline& pipeline, const std::filesystem::pa
   return hash(data_files(pipeline)) == hash(read_launch(run).data);
 }
 
-/// "stage.recall.k", if the epochs evaluate with that stage and do not train with it; not for a
-/// stage that only writes, nor for a folder or a file that has only moved.
+/// "stage.recall.k", if the epochs or flows before them evaluate with that stage, and the epochs do
+/// not train with it; not for a stage that only writes, nor for a folder or a file that has only
+/// moved.
 bool is_of_evaluation(const CheckedPipeline& pipeline, const std::filesystem::path& run,
                       const std::string& key) {
   if (!trains(pipeline)) return false;
+  const ScheduleSpec& schedule = pipeline.spec.schedule;
+  std::vector<std::string> done = flow_names(schedule.each_epoch);
+  done.insert(done.end(), schedule.before.begin(), schedule.before.end());
   for (const auto& [name, runner] : pipeline.stages) {
     const std::string prefix = "stage." + name + ".";
     if (!key.starts_with(prefix) || runner->description().only_writes) continue;
     bool evaluates = false;
-    for (const ScheduledFlow& scheduled : pipeline.spec.schedule.each_epoch) {
-      const FlowSpec& flow = flow_named(pipeline.spec, scheduled.flow);
+    for (const std::string& scheduled : done) {
+      const FlowSpec& flow = flow_named(pipeline.spec, scheduled);
       if (std::ranges::find(flow.nodes, name, &FlowNode::stage) == flow.nodes.end()) continue;
       if (trains(pipeline, flow)) return false;
       evaluates = true;
@@ -204,8 +208,8 @@ void refuse_other_evaluation(const std::vector<Difference>& differences,
   for (const Difference& difference : differences) {
     if (!is_of_evaluation(difference.key)) continue;
     throw Error(fmt::format("'{}' changes how epochs are evaluated, so their scores would be "
-                            "compared with different ones of the earlier epochs; to evaluate the "
-                            "network differently, use: seam eval {} --set {}=...",
+                            "compared with earlier ones that were measured differently; to "
+                            "evaluate the network differently, use: seam eval {} --set {}=...",
                             difference.key, run, difference.key),
                 Fault::configuration);
   }

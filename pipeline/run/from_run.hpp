@@ -55,7 +55,7 @@ void refuse_edited(const std::string& before, const std::string& now, const Role
 void refuse_other_graph(const PipelineSpec& before, const PipelineSpec& now,
                         const std::string& run);
 
-/// Rejects changes of stages that take part in evaluations only: epochs before and after them would
+/// Rejects changes of stages that take part in evaluations only: scores before and after them would
 /// be compared. `run`: for the message.
 void refuse_other_evaluation(const std::vector<Difference>& differences,
                              const std::function<bool(const std::string&)>& is_of_evaluation,

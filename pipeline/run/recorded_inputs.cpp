@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "pipeline/config/initial_weights.hpp"
 #include "pipeline/run/data_files.hpp"
 #include "pipeline/run/services.hpp"
 #include "pipeline/text/nearest.hpp"
@@ -36,6 +37,26 @@ void warn_of_changes_since(const Launch& training, const Launch& now, const RunI
       fmt::format("the content of {} has changed since the training; the scores may differ from "
                   "those of the trained network",
                   enumerated(changed)));
+}
+
+std::vector<std::string> check_imported_files(const CheckedPipeline& pipeline, const Launch& now) {
+  std::vector<std::string> warnings;
+  for (const StageSpec& stage : pipeline.spec.stages) {
+    const auto runner = pipeline.stages.find(stage.name);
+    if (runner == pipeline.stages.end()) continue;
+    const std::filesystem::path run = initial_weights(stage, runner->second->description());
+    if (run.empty() || !std::filesystem::exists(run / "resolved.toml")) continue;
+    std::vector<std::string> changed = changed_data(read_launch(run).data, now.data);
+    std::erase_if(changed, [&](const std::string& key) {
+      return !key.starts_with("stage." + stage.name + ".");
+    });
+    if (changed.empty()) continue;
+    warnings.push_back(
+        fmt::format("the content of {} is not that of '{}', from which stage '{}' imports its "
+                    "weights; they may belong to a different network",
+                    enumerated(changed), run.string(), stage.name));
+  }
+  return warnings;
 }
 
 Listings listings_of_evaluated(const Launch& now) {

@@ -27,6 +27,11 @@ void warn_of_other_folder(const Launch& recorded, const Launch& now, RunServices
 void warn_of_changes_since(const Launch& training, const Launch& now, const RunIdentity& identity,
                            RunServices& services);
 
+/// Warnings for stages that import weights from a run folder and read other files than in that run:
+/// a different network may have weights of the same names.
+[[nodiscard]] std::vector<std::string> check_imported_files(const CheckedPipeline& pipeline,
+                                                            const Launch& now);
+
 /// The lists of the data sets of the run that `now` evaluates, from the evaluated checkpoint; empty
 /// if an earlier version wrote it.
 [[nodiscard]] Listings listings_of_evaluated(const Launch& now);

@@ -75,7 +75,7 @@ struct SelectedWeights {
 /// of its sources, with hashes of files. Folders count only for sources without a file.
 [[nodiscard]] std::string measured_data(const CheckedPipeline& pipeline, const FlowSpec& flow);
 /// The same, with the images of the flows that fill stages on which `stage` depends, such as a
-/// gallery, and with the parameters of the stages that search there.
+/// gallery, and with the parameters of samplers and of the stages that search there.
 std::string compared_data(const CheckedPipeline& pipeline, const FlowSpec& flow,
                           const std::string& stage);
 

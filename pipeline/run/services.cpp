@@ -64,6 +64,7 @@ void RunServices::write_log(LogLevel level, std::string_view stage, std::string_
 
 void RunServices::log(LogLevel level, std::string_view stage, std::string_view text) {
   write_log(level, stage, text);
+  if (level == LogLevel::warning && warnings_ == Reports::filed) return;
   display_.log(level, stage, text);
 }
 
@@ -102,7 +103,9 @@ void RunServices::message(LogLevel level, std::string_view text) {
   display_.message(text);
 }
 
-void RunServices::flow_begins(const std::string& moment, const std::string& flow) {
+void RunServices::flow_begins(const std::string& moment, const std::string& flow,
+                              Reports warnings) {
+  warnings_ = warnings;
   const std::lock_guard lock(mutex_);
   if (moment != moment_) report_names_.clear();
   moment_ = moment;

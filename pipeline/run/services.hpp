@@ -2,6 +2,7 @@
 /// the display.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -19,7 +20,8 @@ namespace seam::host {
 
 class RunServices final : public Services {
  public:
-  /// Whether reports are also shown. A training run makes the same reports repeatedly.
+  /// Whether reports, or warnings, are also shown. A training run makes the same reports
+  /// repeatedly.
   enum class Reports : std::uint8_t { filed, shown };
 
   /// Appends to `log`; creates the folder `filed_in` for the first report.
@@ -40,8 +42,9 @@ class RunServices final : public Services {
   void log_only(LogLevel level, std::string_view text) { write_log(level, "", text); }
 
   /// Sets the names of the following reports: "epoch-0003-evaluate-...". `moment`: the part of the
-  /// schedule, "before", "epoch-0003" or "after".
-  void flow_begins(const std::string& moment, const std::string& flow);
+  /// schedule, "before", "epoch-0003" or "after". `warnings`: those of the flow's stages.
+  void flow_begins(const std::string& moment, const std::string& flow,
+                   Reports warnings = Reports::shown);
 
   [[nodiscard]] Metrics& metrics() { return metrics_; }
 
@@ -56,6 +59,7 @@ class RunServices final : public Services {
   bool log_failed_ = false;
   std::filesystem::path filed_in_;
   Reports reports_;
+  std::atomic<Reports> warnings_ = Reports::shown;
   std::string report_prefix_;
   std::string moment_;
   std::map<std::string, int> report_names_;  ///< in this moment, with the number of uses

@@ -359,6 +359,7 @@ std::string to_json(const RunSummary& summary, const PipelineSpec& pipeline) {
             {"complete", summary.complete},
             {"shard", summary.shard},
             {"inputs", summary.inputs},
+            {"listings", Json::parse(text_of(summary.listings))},
             {"files", summary.files},
             {"traceparent", summary.traceparent},
             {"error", summary.error ? summary.error->full_message() : std::string()},

@@ -11,6 +11,7 @@
 #include "pipeline/config/pipeline_spec.hpp"
 #include "pipeline/graph/flow.hpp"
 #include "pipeline/run/exit_code.hpp"
+#include "pipeline/run/listings.hpp"
 #include "pipeline/run/numerics.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "pipeline/run/scores.hpp"
@@ -48,6 +49,7 @@ struct RunSummary {
   bool trains = false;                       ///< a flow of the schedule trains
   std::string shard;                         ///< "1/3"; empty: the whole run
   std::string inputs;                        ///< of a shard: the digest of its PartInputs
+  Listings listings;                         ///< of its data sets
   std::map<std::string, std::string> files;  ///< of a complete shard: SHA-256 by name
   std::string traceparent;                   ///< the run's place in a trace; empty: none
 };

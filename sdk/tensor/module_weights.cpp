@@ -8,6 +8,7 @@
 #include <cstring>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "seam/name_pattern.hpp"
 #include "seam/safetensors.hpp"
@@ -84,6 +85,14 @@ bool all_frozen(const torch::nn::Module& module) {
   const std::vector<Tensor> parameters = module.parameters();
   return !parameters.empty() && std::none_of(parameters.begin(), parameters.end(),
                                              [](const Tensor& p) { return p.requires_grad(); });
+}
+
+/// Whether a weight can take the values of a tensor from a file. Integers in place of real numbers
+/// are quantised, and their scale is not known. Programs that convert a whole file also convert
+/// counters of batches.
+bool takes_values_of(const Tensor& weight, const Tensor& saved, const std::string& name) {
+  return weight.is_floating_point() == saved.is_floating_point() ||
+         (saved.is_floating_point() && name.ends_with("num_batches_tracked"));
 }
 
 /// The module as a tree. `seen`: the tensors of earlier parts.
@@ -179,6 +188,7 @@ void import_weights(torch::nn::Module& module, const WeightSettings& settings,
   const torch::NoGradGuard no_gradient;
   std::vector<std::string> missing;
   std::vector<std::string> misshapen;
+  std::vector<std::string> mistyped;
   std::vector<std::pair<Tensor, Tensor>> copies;  // made when all weights are known to fit
   for (const auto& [name, tensor] : named_state(module)) {
     const auto found = entries.find(name);
@@ -194,7 +204,12 @@ void import_weights(torch::nn::Module& module, const WeightSettings& settings,
       misshapen.push_back(name + " " + shape_text(found->second.shape) + " instead of " +
                           shape_text(tensor.sizes()));
     } else {
-      copies.emplace_back(tensor, tensor_of(found->second, name));
+      Tensor saved = tensor_of(found->second, name);
+      if (!takes_values_of(tensor, saved, name)) {
+        mistyped.push_back(name + " " + found->second.type + " instead of " +
+                           element_name(tensor.scalar_type()));
+      }
+      copies.emplace_back(tensor, std::move(saved));
     }
     entries.erase(found);
   }
@@ -203,12 +218,13 @@ void import_weights(torch::nn::Module& module, const WeightSettings& settings,
     if (matches_any(settings.skip, name) || matches_any(without_place, name)) continue;
     unexpected.push_back(name);
   }
-  if (!missing.empty() || !unexpected.empty() || !misshapen.empty()) {
+  if (!missing.empty() || !unexpected.empty() || !misshapen.empty() || !mistyped.empty()) {
     std::string text = "the weights in '" + settings.file.string() +
                        "' do not match the network of stage '" + stage + "'";
     if (!missing.empty()) text += "\n  missing: " + some_of(missing);
     if (!unexpected.empty()) text += "\n  unexpected: " + some_of(unexpected);
     if (!misshapen.empty()) text += "\n  different shape: " + some_of(misshapen);
+    if (!mistyped.empty()) text += "\n  different type: " + some_of(mistyped);
     text +=
         "\n  set the stage's parameters to those of the network in the file; 'rename' changes "
         "prefixes of names, 'skip' keeps initial values";

@@ -139,7 +139,7 @@ void Batch::declare(Declaration& d) {
   d.accepts(field::item).doc("empty if absent");
   d.accepts(field::category).doc("-1 if absent");
   d.accepts(field::index).doc("-1 if absent");
-  d.accepts(field::path).doc("empty if absent, or if there is a `box`");
+  d.accepts(field::path).doc("empty if absent");
   d.accepts(field::box).doc("a file with boxes may contain several images");
   d.accepts(field::group).doc("-1 if absent: each image is its own group");
   d.accepts(field::role).doc("single if absent");
@@ -151,7 +151,7 @@ void Batch::declare(Declaration& d) {
   d.provides(field::roles).values({"single"}, "role");
   d.provides(field::origins);
   d.provides(field::packet_numbers);
-  d.provides(field::paths).doc("the `path` of each row");
+  d.provides(field::paths).doc("the `path` of each row, followed by its `box` if it has one");
   d.offers<ConsecutiveBatches>(*this);
   d.replaces_packets();
 }
@@ -172,6 +172,7 @@ void Batch::open(Context& context) {
 
 void Batch::begin(Context& /*context*/) {
   pattern_.reset();
+  full_group_.reset();
   carried_.begin();
   ready_.clear();
   group_.clear();
@@ -197,6 +198,14 @@ void Batch::process(Packet packet, Emitter& emitter, Context& /*context*/) {
   const bool goes_on = grouped && !group_.empty() && group_.back().has(field::group) &&
                        group_.back().get(field::group) == packet.get(field::group);
   if (!goes_on) close_group(emitter);
+  if (grouped && full_group_ == packet.get(field::group)) {
+    throw Error("group " + std::to_string(*full_group_) +
+                    " has more than group_size = " + std::to_string(group_size_) +
+                    " images; set group_size to the number of images that the sampler puts into a "
+                    "group (sampling.pk: items x images), or to 0 for groups of any size",
+                Fault::configuration);
+  }
+  full_group_.reset();
   check(packet);
   carried_.check(packet);
   if (!pattern_) {
@@ -209,8 +218,9 @@ void Batch::process(Packet packet, Emitter& emitter, Context& /*context*/) {
                 Fault::configuration);
   }
   group_.push_back(std::move(packet));
-  const auto whole = static_cast<std::size_t>(group_size_);
-  if (!grouped || (whole > 0 && group_.size() == whole)) close_group(emitter);
+  const bool full = grouped && group_.size() == static_cast<std::size_t>(group_size_);
+  if (full) full_group_ = group_.back().get(field::group);
+  if (!grouped || full) close_group(emitter);
 }
 
 void Batch::close_group(Emitter& emitter) {
@@ -287,9 +297,9 @@ Packet Batch::gather() {
     roles.push_back(value_or(packet, field::role, Role::single));
     origins.push_back(packet.origin());
     numbers.push_back(static_cast<std::int64_t>(packet.sequence()));
-    // The path does not identify an image if its file has several boxes.
-    paths.push_back(packet.has(field::box) ? std::filesystem::path()
-                                           : value_or(packet, field::path, {}));
+    const std::filesystem::path path = value_or(packet, field::path, {});
+    const bool is_part = !path.empty() && packet.has(field::box);
+    paths.push_back(is_part ? boxed_path(path, packet.get(field::box)) : path);
   }
   batch.set(field::images, images_to_tensor(images, memory_, normalisation_, order_));
   carried_.gather(ready_, batch);

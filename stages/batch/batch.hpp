@@ -85,8 +85,9 @@ class Batch final : public Collector, public ConsecutiveBatches {
   BatchMemory memory_;
   std::optional<Pattern> pattern_;
   CarriedFields carried_;
-  std::vector<Packet> ready_;  // complete groups
-  std::vector<Packet> group_;  // the group that is arriving
+  std::vector<Packet> ready_;               // complete groups
+  std::vector<Packet> group_;               // the group that is arriving
+  std::optional<std::int64_t> full_group_;  // if the previous packet completed it
   bool is_part_ = false;
 };
 

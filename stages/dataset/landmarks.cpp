@@ -156,7 +156,8 @@ void Landmarks::declare(Declaration& d) {
       .required()
       .folder_with({"img"});  // the lists may be elsewhere
   d.parameter("list", list_, "the partition list, relative to root").must_exist("root");
-  d.parameter("landmarks", landmarks_, "the list of landmarks, relative to root");
+  d.parameter("landmarks", landmarks_, "the list of landmarks, relative to root")
+      .must_exist("root");
   d.parameter(
       "attributes", attributes_,
       "field: provide the attributes of each image's item; ignore: do not read the attribute lists",
@@ -191,6 +192,7 @@ void Landmarks::open(Context& context) {
                      "dataset.inshop for a data set without landmarks");
   const std::vector<LandmarksOfImage> joined =
       join_landmarks(landmarks, partition, partition_name, unlisted_);
+  also_lists(landmarks.text);
   of_image_.clear();
   items_.clear();
   for (std::size_t i = 0; i < partition.rows.size(); ++i) {
@@ -211,6 +213,7 @@ void Landmarks::open_attributes(const InshopList& partition, const Context& cont
                                         "In-Shop's list of the attributes of items; set "
                                         "'attribute_lists' to its folder, relative to root");
   of_item_ = join_attributes(names, items, partition, (root_ / list_).string(), unlisted_);
+  also_lists(names.text + items.text);
   std::int64_t positive = 0;
   std::int64_t known = 0;
   for (const std::string& item : items_) {

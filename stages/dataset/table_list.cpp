@@ -1,6 +1,7 @@
 #include "stages/dataset/table_list.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <seam/error.hpp>
 #include <utility>
@@ -179,7 +180,8 @@ class TableParser {
     row.path = full_cell(*path_);
     row.item = full_cell(*item_);
     if (has_boxes_) read_box(row);
-    const auto [first, fresh] = seen_.try_emplace(std::pair(row.path, row.box), row_.line);
+    const std::string file = std::filesystem::path(row.path).lexically_normal().string();
+    const auto [first, fresh] = seen_.try_emplace(std::pair(file, row.box), row_.line);
     if (!fresh) {
       fail(row_.line, "image " + in_quotes(row.path) + " is listed a second time; first on line " +
                           std::to_string(first->second) +

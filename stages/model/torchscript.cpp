@@ -1,14 +1,23 @@
 #include "stages/model/torchscript.hpp"
 
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/runtime/graph_iterator.h>
 #include <torch/csrc/jit/runtime/jit_exception.h>
 #include <torch/types.h>
 #include <seam/contract.hpp>
 #include <seam/error.hpp>
 
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "stages/nn/embedding.hpp"
 
@@ -33,10 +42,80 @@ torch::jit::Module loaded(const std::filesystem::path& file) {
   }
 }
 
+/// Returns a copy of forward's graph with all calls inlined, or null if there is no forward.
+std::shared_ptr<torch::jit::Graph> inlined_forward(const torch::jit::Module& script) {
+  const auto forward = script.find_method("forward");
+  if (!forward) return nullptr;
+  std::shared_ptr<torch::jit::Graph> graph = forward->graph()->copy();
+  torch::jit::Inline(*graph);
+  return graph;
+}
+
+/// The nodes of this kind, including those in branches and loops.
+std::vector<const torch::jit::Node*> nodes_of(std::shared_ptr<torch::jit::Graph>& graph,
+                                              torch::jit::Symbol kind) {
+  std::vector<const torch::jit::Node*> nodes;
+  torch::jit::DepthFirstGraphNodeIterator all(graph);
+  while (const torch::jit::Node* node = all.next()) {
+    if (node->kind() == kind) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+std::string attribute_of(const torch::jit::Node& node) {
+  return node.s(torch::jit::attr::name);
+}
+
+/// Whether `input` of the node is this constant.
+template <class Number>
+bool is_constant(const torch::jit::Node& node, const char* input, Number number) {
+  const auto value = torch::jit::toIValue(node.namedInput(input));
+  return value && *value == torch::IValue(number);
+}
+
+bool always_uses_batch_statistics(const torch::jit::Node& node) {
+  return node.kind() == torch::jit::Symbol::fromQualString("aten::batch_norm") &&
+         is_constant(node, "training", true) && !node.namedInput("running_mean")->mustBeNone();
+}
+
+bool always_drops(const torch::jit::Node& node) {
+  constexpr std::array<std::string_view, 4> operations{"aten::dropout", "aten::feature_dropout",
+                                                       "aten::alpha_dropout",
+                                                       "aten::feature_alpha_dropout"};
+  std::string_view name = node.kind().toQualString();
+  if (name.ends_with('_')) name.remove_suffix(1);  // in place
+  return std::ranges::find(operations, name) != operations.end() &&
+         is_constant(node, "train", true) && !is_constant(node, "p", 0.0);
+}
+
+/// Throws seam::Error if the network stays in training mode in evaluation. Constant dropout is
+/// deliberate if the network reads its mode elsewhere or was exported after eval().
+void refuse_training_mode(const torch::jit::Module& script,
+                          std::shared_ptr<torch::jit::Graph>& graph,
+                          const std::filesystem::path& file) {
+  const auto modes = nodes_of(graph, torch::jit::prim::GetAttr);
+  const bool follows_mode = std::ranges::any_of(
+      modes, [](const auto* node) { return attribute_of(*node) == "training"; });
+  const bool may_drop = follows_mode || !script.attr("training", false).toBool();
+  for (const torch::jit::Node* node : graph->nodes()) {  // not in branches: a trace has none
+    if (!always_uses_batch_statistics(*node) && (may_drop || !always_drops(*node))) continue;
+    throw Error("the network in '" + file.string() + "' computes " + node->kind().toQualString() +
+                    " in training mode even in evaluation, like a trace of a network in training "
+                    "mode; call network.eval() before the export, or export the network with "
+                    "torch.jit.script",
+                Fault::configuration);
+  }
+}
+
 }  // namespace
 
 ScriptModuleImpl::ScriptModuleImpl(const std::filesystem::path& file)
-    : ScriptModuleImpl(loaded(file)) {}
+    : ScriptModuleImpl(loaded(file)) {
+  auto graph = inlined_forward(script_);
+  if (graph == nullptr) return;
+  refuse_training_mode(script_, graph, file);
+  find_assigned(graph);
+}
 
 ScriptModuleImpl::ScriptModuleImpl(torch::jit::Module script) : script_(std::move(script)) {
   for (const auto& parameter : script_.named_parameters(/*recurse=*/false)) {
@@ -50,7 +129,51 @@ ScriptModuleImpl::ScriptModuleImpl(torch::jit::Module script) : script_(std::mov
   }
 }
 
+void ScriptModuleImpl::find_assigned(std::shared_ptr<torch::jit::Graph>& graph) {
+  std::set<std::string> read;
+  for (const auto* node : nodes_of(graph, torch::jit::prim::GetAttr)) {
+    read.insert(attribute_of(*node));
+  }
+  std::set<std::string> buffers;
+  std::set<std::string> others;
+  for (const auto* node : nodes_of(graph, torch::jit::prim::SetAttr)) {
+    const std::string name = attribute_of(*node);
+    const auto owner = node->inputs()[0]->type()->expect<torch::jit::ClassType>();
+    if (owner->is_buffer(owner->getAttributeSlot(name))) {
+      buffers.insert(name);
+    } else if (read.contains(name)) {
+      others.insert(name);
+    }
+  }
+  unsaved_.assign(others.begin(), others.end());
+  if (buffers.empty()) return;
+  for (const torch::jit::Module& part : script_.modules()) {
+    for (const auto& buffer : part.named_buffers(/*recurse=*/false)) {
+      if (buffers.contains(buffer.name)) assigned_.push_back({part, buffer.name, buffer.value});
+    }
+  }
+}
+
 torch::IValue ScriptModuleImpl::forward(const Tensor& images) {
+  // A backward pass may need the buffer as it was before the assignment.
+  for (Assigned& one : assigned_) one.part.setattr(one.name, one.buffer.clone());
+  torch::IValue result = run(images);
+  const torch::NoGradGuard no_gradient;
+  for (Assigned& one : assigned_) {
+    const Tensor value = one.part.attr(one.name).toTensor();
+    if (value.sizes() == one.buffer.sizes()) {
+      one.buffer.copy_(value);
+    } else if (is_training()) {
+      throw Error("the network assigns a tensor " + shape_text(value.sizes()) + " to buffer '" +
+                      one.name + "' with the shape " + shape_text(one.buffer.sizes()) +
+                      "; checkpoints can only save it if its shape does not change",
+                  Fault::configuration);
+    }
+  }
+  return result;
+}
+
+torch::IValue ScriptModuleImpl::run(const Tensor& images) {
   // The graph as it was exported: the executor would time it and change it from call to call.
   const torch::jit::GraphOptimizerEnabledGuard as_written(false);
   try {
@@ -99,6 +222,20 @@ void Torchscript::declare(Declaration& d) {
     d.provides(field::feature_map).contract("f32[N," + dimension_of(known, "C") + ",H,W]");
   }
   declare_module(d);
+}
+
+void Torchscript::begin(Context& context) {
+  ModuleStage::begin(context);
+  if (!context.training() || std::exchange(has_begun_training_, true)) return;
+  const std::string where = "the network in '" + file_.string() + "' ";
+  if (net()->parameters().empty()) {
+    context.warn(where + "has no parameters, as after torch.jit.freeze, so it is not trained");
+  }
+  for (const std::string& name : net()->unsaved()) {
+    context.warn(where + "assigns '" + name +
+                 "', which checkpoints do not contain; if results depend on its value from batch "
+                 "to batch, make it a buffer");
+  }
 }
 
 void Torchscript::forward(nn::ScriptModule& net, Packet& packet, Context& /*context*/) {

@@ -11,8 +11,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace seam::nn {
 
@@ -20,7 +23,8 @@ namespace seam::nn {
 /// Python, and modes, devices and gradients work as for any other module.
 class ScriptModuleImpl : public torch::nn::Module {
  public:
-  /// Reads a file written by torch.jit.save. Throws seam::Error if it is not one.
+  /// Reads a file written by torch.jit.save. Throws seam::Error if it is not one, or if the network
+  /// would stay in training mode in evaluation.
   explicit ScriptModuleImpl(const std::filesystem::path& file);
   /// This part and those below. Shares its tensors.
   explicit ScriptModuleImpl(torch::jit::Module script);
@@ -29,9 +33,23 @@ class ScriptModuleImpl : public torch::nn::Module {
   /// message of an exception that it raises.
   torch::IValue forward(const Tensor& images);
   void train(bool on) override;
+  /// The attributes that forward both reads and assigns, but that are not buffers.
+  [[nodiscard]] const std::vector<std::string>& unsaved() const { return unsaved_; }
 
  private:
+  /// A buffer that forward assigns instead of changing it in place.
+  struct Assigned {
+    torch::jit::Module part;
+    std::string name;
+    Tensor buffer;  // the registered one
+  };
+
+  void find_assigned(std::shared_ptr<torch::jit::Graph>& graph);
+  torch::IValue run(const Tensor& images);
+
   torch::jit::Module script_;
+  std::vector<Assigned> assigned_;
+  std::vector<std::string> unsaved_;
 };
 TORCH_MODULE(ScriptModule);
 
@@ -46,6 +64,7 @@ class Torchscript final : public ModuleStage<nn::ScriptModule> {
   enum class Provides : std::uint8_t { embedding, feature_map };
 
   void declare(Declaration& d) override;
+  void begin(Context& context) override;
 
  private:
   [[nodiscard]] nn::ScriptModule make() const override { return nn::ScriptModule(file_); }
@@ -59,6 +78,7 @@ class Torchscript final : public ModuleStage<nn::ScriptModule> {
   Provides provides_ = Provides::embedding;
   std::optional<std::int64_t> dimensions_;
   bool unit_length_ = false;
+  bool has_begun_training_ = false;
 };
 
 }  // namespace seam::stages

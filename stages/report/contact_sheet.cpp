@@ -117,7 +117,10 @@ fs::path file_of(const Origin& origin, const fs::path& root, const fs::path& kno
                     "'; set 'root' to the folder that the list's names are relative to",
                 Fault::data);
   }
-  if (!known.empty()) return known;
+  if (!known.empty()) {
+    const bool is_part = fs::is_regular_file(known.parent_path(), missing);  // a.jpg/0,0,2,2
+    return is_part ? known.parent_path() : known;
+  }
   if (name.is_absolute() && fs::is_regular_file(name, missing)) return name;
   // A list is in the data set's folder or below it: root/list.csv, root/Eval/list.txt.
   constexpr int most_folders = 4;

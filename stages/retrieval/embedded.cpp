@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <seam/random.hpp>
 #include <seam/shard.hpp>
 #include <span>
 #include <utility>
@@ -135,6 +136,7 @@ void Embedded::declare(Declaration& d) {
   d.provides(field::indices).doc("-1 if unknown");
   d.provides(field::origins).doc("the image, as its data set named it");
   d.provides(field::packet_numbers).doc("the column `number`");
+  d.offers<Listing>(*this);
 }
 
 void Embedded::open(Context& context) {
@@ -169,6 +171,12 @@ void Embedded::open(Context& context) {
   if (rows_.empty()) {
     throw Error("there are no embeddings in '" + folder_.string() + "': neither a file '" + table +
                 "' nor shards with rows");
+  }
+  digest_ = rows_.size();
+  for (const Row& row : rows_) {
+    digest_ = stream_of(std::to_string(digest_) + " " + std::to_string(row.number) + " " +
+                        std::to_string(row.index) + " " + std::to_string(row.category) + " " +
+                        row.item + " " + row.path);
   }
   context.info(counted(rows_.size(), "embedding") + " in " + counted(files_.size(), "file"));
 }

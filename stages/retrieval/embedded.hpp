@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <seam/listing.hpp>
 #include <seam/tensor.hpp>
 #include <span>
 #include <string>
@@ -18,7 +19,7 @@
 
 namespace seam::stages {
 
-class Embedded final : public Source {
+class Embedded final : public Source, public Listing {
  public:
   static constexpr std::string_view name = "retrieval.embedded";
 
@@ -26,6 +27,8 @@ class Embedded final : public Source {
   void open(Context& context) override;
   void begin(Context& context) override;
   More produce(Emitter& emitter, Context& context) override;
+  /// Of the rows without their embeddings.
+  [[nodiscard]] std::uint64_t listing_digest() const override { return digest_; }
 
  private:
   struct Row {
@@ -53,6 +56,7 @@ class Embedded final : public Source {
   std::int64_t size_ = 1024;
   std::vector<File> files_;
   std::vector<Row> rows_;
+  std::uint64_t digest_ = 0;  // of those
   std::int64_t dimensions_ = 0;
   std::size_t next_ = 0;
 };

@@ -339,7 +339,9 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
     context.metric(metric + ".pessimistic", bounded.pessimistic);
   };
   const auto report_uncertainty = [&](const std::string& metric, const Uncertainty& uncertainty) {
-    context.metric(metric + ".standard_error", uncertainty.standard_error);
+    if (uncertainty.standard_error) {
+      context.metric(metric + ".standard_error", *uncertainty.standard_error);
+    }
     if (!uncertainty.interval) return;
     context.metric(metric + ".interval_low", uncertainty.interval->low);
     context.metric(metric + ".interval_high", uncertainty.interval->high);
@@ -348,7 +350,9 @@ void Recall::report_numbers(const std::vector<MaskResult>& results, Context& con
   for (std::size_t i = 0; i < first.ks.size(); ++i) {
     const std::string metric = recall_name(first.ks[i]);
     context.metric(metric, first.recall[i]);
-    context.metric(metric + ".standard_error", first.standard_error[i]);
+    if (const auto error = first.uncertainty(i).standard_error) {
+      context.metric(metric + ".standard_error", *error);
+    }
     if (!first.chance.empty()) context.metric(metric + ".chance", first.chance[i]);
   }
   for (const MaskResult& result : results) {

@@ -233,20 +233,19 @@ void RecallCounter::add_errors(RecallResult& result) const {
     of_item.sums.insert(of_item.sums.end(), {ranks.mrr, ranks.r_precision, ranks.map_at_r});
   }
   const std::vector<ConfidenceInterval> intervals = bootstrap_intervals(items);
+  if (intervals.empty()) return;  // of one item: its deviation from the mean is 0 by construction
   const auto of_metric = [&](std::size_t metric, double mean) {
     double squares = 0;
     for (const ClusterSums& item : items) {
       const double deviation = item.sums[metric] - static_cast<double>(item.observations) * mean;
       squares += deviation * deviation;
     }
-    Uncertainty uncertainty{std::sqrt(squares) / static_cast<double>(counted_), std::nullopt};
-    if (!intervals.empty()) uncertainty.interval = intervals[metric];
-    return uncertainty;
+    return Uncertainty{std::sqrt(squares) / static_cast<double>(counted_), intervals[metric]};
   };
   for (std::size_t i = 0; i < ks_.size(); ++i) {
     const Uncertainty of_recall = of_metric(i, result.recall[i]);
-    result.standard_error.push_back(of_recall.standard_error);
-    if (of_recall.interval) result.interval.push_back(*of_recall.interval);
+    result.standard_error.push_back(*of_recall.standard_error);
+    result.interval.push_back(*of_recall.interval);
   }
   result.mrr_uncertainty = of_metric(ks_.size(), result.mrr.value);
   if (!all_relevant_in_reach_) return;

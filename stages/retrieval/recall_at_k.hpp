@@ -128,10 +128,10 @@ struct Bounded {
   double optimistic = 0;
 };
 
-/// The uncertainty of a mean.
+/// The uncertainty of a mean; unknown if the scored queries show fewer than two items.
 struct Uncertainty {
-  double standard_error = 0;
-  std::optional<ConfidenceInterval> interval;  ///< nullopt for queries of fewer than two items
+  std::optional<double> standard_error;
+  std::optional<ConfidenceInterval> interval;
 };
 
 /// Fractions from 0 to 1; all vectors are as long as `ks`.
@@ -147,9 +147,9 @@ struct RecallResult {
   std::vector<double> pessimistic;
   /// Of `recall`, with the queries of one item treated as one observation (cluster-robust): images
   /// of one item succeed and fail together, so counting them separately would underestimate the
-  /// error.
+  /// error. Empty if the scored queries show fewer than two items.
   std::vector<double> standard_error;
-  /// Of `recall`, by bootstrap over items; empty if the queries show fewer than two items.
+  /// Of `recall`, by bootstrap over items; empty as above.
   std::vector<ConfidenceInterval> interval;
   /// The score of a random order of the gallery, or of the part that a label leaves; empty if its
   /// size is unknown.
@@ -164,8 +164,10 @@ struct RecallResult {
   Bounded mrr;
   /// Of `recall` at this position of `ks`.
   [[nodiscard]] Uncertainty uncertainty(std::size_t place) const {
-    if (interval.empty()) return {standard_error.at(place), std::nullopt};
-    return {standard_error.at(place), interval.at(place)};
+    Uncertainty found;
+    if (!standard_error.empty()) found.standard_error = standard_error.at(place);
+    if (!interval.empty()) found.interval = interval.at(place);
+    return found;
   }
   /// The uncertainty of the three values above; computed as for `recall`.
   Uncertainty mrr_uncertainty;

@@ -29,7 +29,9 @@ bool has_bounds(const std::optional<Bounded>& of) {
 std::string bounded(const std::optional<Bounded>& of, const Uncertainty& uncertainty, bool bounds) {
   if (!of) return "needs a larger k";
   std::string text = precise(of->value);
-  if (uncertainty.standard_error > 0) text += " ± " + precise(uncertainty.standard_error);
+  if (uncertainty.standard_error.value_or(0) > 0) {
+    text += " ± " + precise(*uncertainty.standard_error);
+  }
   if (bounds && has_bounds(of)) {
     text += " (" + precise(of->pessimistic) + " to " + precise(of->optimistic) + ")";
   }
@@ -203,7 +205,8 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
     text += "| " + to_string(result.mask) + " | " +
             (reads_labels(result.mask) ? "**yes: leaky**" : "no") + " |";
     for (std::size_t i = 0; i < recall.ks.size(); ++i) {
-      text += " " + percent(recall.recall[i]) + " ± " + percent(recall.standard_error[i]) + " |";
+      const auto error = recall.uncertainty(i).standard_error;
+      text += " " + percent(recall.recall[i]) + (error ? " ± " + percent(*error) : "") + " |";
     }
     text += "\n";
     text += rows_below(recall, has_tie_bounds);

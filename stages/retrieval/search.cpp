@@ -69,7 +69,7 @@ void Search::begin(Context& context) {
     if (row.origin.file) lists_.insert(*row.origin.file);
     names_.insert(row.origin.item);
   }
-  row_of_file_.clear();
+  rows_of_file_.clear();
   images_ = dynamic_cast<const retrieval::GalleryImages*>(&*gallery_);
   without_file_ = images_ != nullptr
                       ? ""
@@ -85,14 +85,16 @@ void Search::begin(Context& context) {
     std::int64_t row = 0;
     for (const std::string& file : images_->files()) {
       if (!file.empty()) {
-        row_of_file_.emplace(file, row);
+        rows_of_file_[file].push_back(row);
+        // A query with the whole image finds parts of it: a.jpg finds a.jpg/0,0,2,2.
+        rows_of_file_[std::string_view(file).substr(0, file.rfind('/'))].push_back(row);
       } else if (without_file_.empty()) {
         without_file_ =
             "the gallery does not have the file of " +
             rows[static_cast<std::size_t>(row)].origin.text() +
-            "; embed the gallery from image files in this run (rows of retrieval.embedded and "
-            "images with a box have none), or set exclude_self = true for retrieval.search if "
-            "queries and gallery are the same list";
+            "; embed the gallery from image files in this run (rows of retrieval.embedded have "
+            "none), or set exclude_self = true for retrieval.search if queries and gallery are the "
+            "same list";
       }
       ++row;
     }
@@ -135,15 +137,19 @@ std::int64_t Search::number_of(const std::string& item) {
   return unknown_items_.try_emplace(item, next).first->second;
 }
 
-/// The gallery row of the same image, from any list, or -1.
-std::int64_t Search::row_that_shows(std::int64_t id, const Origin& origin,
-                                    const std::string& file) const {
-  if (const auto found = row_of_file_.find(file); found != row_of_file_.end()) {
-    return found->second;
+/// The first gallery row of the same image, from any list, that is not left out, or -1.
+std::int64_t Search::row_that_shows(std::int64_t id, const Origin& origin, const std::string& file,
+                                    const std::vector<std::int64_t>& left_out) const {
+  const auto is_left_out = [&](std::int64_t row) {
+    return std::ranges::binary_search(left_out, row);
+  };
+  if (const auto found = rows_of_file_.find(file); !file.empty() && found != rows_of_file_.end()) {
+    const auto row = std::ranges::find_if_not(found->second, is_left_out);
+    return row == found->second.end() ? -1 : *row;
   }
   if (id < 0 || (!origin.file && origin.item.empty())) return -1;
   const auto row = items_.row_of_id(id);
-  if (!row) return -1;
+  if (!row || is_left_out(*row)) return -1;
   Origin shown = gallery_->rows()[static_cast<std::size_t>(*row)].origin;
   if (!origin.item.empty()) shown.line = origin.line;  // exported tables do not have the lines
   return shown == origin ? *row : -1;
@@ -154,8 +160,9 @@ std::string Search::finding_itself(const Packet& query, const LeftOut& left_out)
   const auto& origins = query[field::origins];
   const std::vector<std::string> files = picture_files(query, origins.size());
   for (std::size_t i = 0; i < origins.size(); ++i) {
-    const std::int64_t row = row_that_shows(query[field::indices][i], origins[i], files[i]);
-    if (row < 0 || std::ranges::binary_search(left_out[i], row)) continue;
+    const std::int64_t row =
+        row_that_shows(query[field::indices][i], origins[i], files[i], left_out[i]);
+    if (row < 0) continue;
     const Origin& shown = gallery_->rows()[static_cast<std::size_t>(row)].origin;
     return "query " + origins[i].text() + " is in the gallery" +
            (shown == origins[i] ? "" : ", as " + shown.text() + ",");

@@ -34,7 +34,8 @@ class Search final : public Compute<Transform> {
  private:
   [[nodiscard]] std::int64_t number_of(const std::string& item);
   [[nodiscard]] std::int64_t row_that_shows(std::int64_t id, const Origin& origin,
-                                            const std::string& file) const;
+                                            const std::string& file,
+                                            const std::vector<std::int64_t>& left_out) const;
   /// The rows that the queries of a batch must not find.
   struct Excluded {
     std::vector<std::int64_t> itself;  ///< [N] the query's own row or -1; empty if it may be found
@@ -73,8 +74,9 @@ class Search final : public Compute<Transform> {
   std::int64_t in_sequences_ = 0;  ///< queries whose sequence is in the gallery
   std::string first_sequence_;     ///< of the queries
   bool told_of_itself_ = false;    ///< of this flow
-  std::unordered_map<std::string_view, std::int64_t> row_of_file_;  // views into the gallery
-  std::map<std::string, std::int64_t> unknown_items_;               // numbers below -1
+  /// In ascending order; the names are views into the gallery.
+  std::unordered_map<std::string_view, std::vector<std::int64_t>> rows_of_file_;
+  std::map<std::string, std::int64_t> unknown_items_;  // numbers below -1
 };
 
 }  // namespace seam::stages

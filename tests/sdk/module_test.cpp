@@ -185,6 +185,22 @@ TEST(ModuleStage, WhatDoesNotFitIsSaidInOneMessage) {
                      "  unexpected: fc3.weight\n  different shape: norm.bias [9] instead of [8]\n");
 }
 
+TEST(ModuleStage, IntegersAreNotWeights) {
+  const test::TemporaryFolder folder;
+  Trial source;
+  source.harness.open();
+  auto state = source.state();
+  state["norm.num_batches_tracked"] = torch::zeros({}, torch::kFloat16);  // converted with the rest
+  Trial converted;
+  converted.harness.set("weights", write(folder, state).string()).open();
+  state["fc1.bias"] = torch::ones({8}, torch::kUInt8);
+  state["norm.bias"] = torch::ones({8}, torch::kBool);
+  Trial quantised;
+  quantised.harness.set("weights", write(folder, state).string());
+  EXPECT_REFUSED(quantised.harness.open(), Fault::configuration,
+                 "\n  different type: fc1.bias u8 instead of f32, norm.bias bool instead of f32\n");
+}
+
 TEST(ModuleStage, RenamesAndSkips) {
   const test::TemporaryFolder folder;
   Trial source;

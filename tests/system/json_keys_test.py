@@ -40,7 +40,7 @@ NAMES = {
     "compare": ["rankings[].groups[].parameters.*", "rankings[].groups[].runs[].replicate.*"],
     "compare-paired": ["rankings[].groups[].parameters.*", "rankings[].groups[].runs[].replicate.*"],
     "runs": ["[].changed.*"],
-    "summary": ["metrics.*", "flows[].stages[].dropped.*", "files.*"],
+    "summary": ["metrics.*", "flows[].stages[].dropped.*", "files.*", "listings.*"],
 }
 
 GOLDEN = pathlib.Path(__file__).parent / "golden_json"

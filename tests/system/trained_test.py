@@ -1,8 +1,8 @@
 """A trained run is used on a folder of pictures: trained_test.py SEAM SOURCE_TREE.
 
 The embeddings of pipelines/embed.toml from the run's checkpoint must be equal to those that the run itself computed for the
-same images after training, and pipelines/search.toml must find each image at distance 0 from itself. Both prepare images with
-the run's own path `prepare`, here with a crop, and reject a run without one.
+same images after training, and pipelines/search.toml must find each image at distance 0 from itself, by the metric of the
+run's gallery. Both prepare images with the run's own path `prepare`, here with a crop, and reject a run without one.
 """
 
 import array
@@ -38,6 +38,9 @@ use = "loss.triplet"
 use = "train.adam"
 [stage.vectors]
 use = "export.embeddings"
+[stage.gallery]
+use = "retrieval.index"
+metric = "cosine"
 [stage.crop]
 use = "image.crop"
 height = 32
@@ -110,6 +113,7 @@ lines = judge.rows("search/neighbours.csv")
 first = [line for line in lines if line["rank"] == "1"]
 judge.holds(len(lines) == 5 * len(expected) and all(float(line["distance"]) < 1e-4 for line in first),
             f"{len(lines)} neighbours, the first at distances {[line['distance'] for line in first]}")
+judge.check("the metrics of the search", {line["metric"] for line in lines}, {"cosine"})
 
 print(f"{len(expected)} pictures")
 judge.end()

@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <memory>
+
+#include "pipeline/config/stages.hpp"
+#include "seam/stage.hpp"
 #include "tests/pipeline/config/load_fixture.hpp"
 
 namespace seam::host::roles_test {
@@ -40,6 +44,32 @@ TEST_F(RolesTest, AreWhatStagesDeclare) {
                           Pair("stage.numbers.rules", "protocol")));
 }
 
+class Collecting final : public Collector {
+ public:
+  explicit Collecting(bool replaces) : replaces_(replaces) {}
+  void declare(Declaration& d) override {
+    if (replaces_) d.replaces_packets();
+  }
+  void process(Packet /*packet*/, Emitter& /*emitter*/, Context& /*context*/) override {}
+
+ private:
+  bool replaces_;
+};
+
+TEST(RolesOf, ACollectorThatPassesOnItsPacketsSamples) {
+  std::vector<StageDraft> drafts(2);
+  for (const bool replaces : {false, true}) {
+    StageDraft& draft = drafts.at(replaces ? 1 : 0);
+    draft.spec.name = replaces ? "batch" : "pairs";
+    draft.runner = std::make_unique<StageRunner>(draft.spec.name, "test.collecting",
+                                                 std::make_unique<Collecting>(replaces));
+  }
+  const Roles roles = roles_of(drafts);
+  EXPECT_TRUE(roles.samples("pairs", {}));
+  EXPECT_FALSE(roles.samples("batch", {}));
+  EXPECT_FALSE(roles.samples("old", {{"stage.old.use", "\"sampling.pairs\""}}));
+}
+
 TEST_F(RolesTest, DecideRegardlessOfNames) {
   const CheckedPipeline pipeline = loaded(shares);
   const Roles& roles = pipeline.spec.roles;
@@ -75,7 +105,8 @@ TEST(Roles, PathsReferencesAndTrainingAreRecordedOrFollowFromNames) {
   EXPECT_FALSE(roles.is_path("stage.items.root"));
   EXPECT_TRUE(roles.may_refer("stage.search.index"));
   EXPECT_FALSE(roles.may_refer("stage.items.split"));
-  const Parameters parameters{{"stage.adam.use", "\"train.adam\""}};
+  const Parameters parameters{{"stage.adam.use", "\"train.adam\""},
+                              {"stage.pairs.use", "\"sampling.pairs\""}};
   EXPECT_TRUE(roles.trains("steps", parameters));
   EXPECT_FALSE(roles.trains("adam", parameters));
   const Roles earlier;
@@ -83,6 +114,8 @@ TEST(Roles, PathsReferencesAndTrainingAreRecordedOrFollowFromNames) {
   EXPECT_TRUE(earlier.may_refer("stage.items.split"));
   EXPECT_FALSE(earlier.may_refer("stage.items.use"));
   EXPECT_TRUE(earlier.trains("adam", parameters));
+  EXPECT_TRUE(earlier.samples("pairs", parameters));
+  EXPECT_FALSE(earlier.samples("adam", parameters));
 }
 
 TEST(Roles, OfEarlierVersionsFollowFromNames) {

@@ -77,6 +77,49 @@ TEST_F(CompareRuns, ContentsAreOmittedOnlyIfAnEarlierVersionRecordedNone) {
   EXPECT_EQ(groups({first_, second_, earlier}), 1U);
 }
 
+TEST_F(CompareRuns, DataSetsThatListOtherImagesAreDifferent) {
+  first_ = run("first", "1", "1f");
+  second_ = run("second", "2", "1f");
+  for (RunFolder* one : {&first_, &second_}) one->parameters["stage.queries.root"] = "\"q\"";
+  const auto list = [](RunFolder& run, std::uint64_t items, std::uint64_t queries) {
+    run.listings = Listings{{"items", items}, {"queries", queries}};
+  };
+  list(first_, 1, 1);
+  EXPECT_EQ(groups({first_, second_}), 1U) << "an earlier version did not record it";
+  list(second_, 1, 1);
+  EXPECT_EQ(groups({first_, second_}), 1U);
+  list(second_, 2, 1);
+  const std::vector<Ranking> trained_on_other = rankings({first_, second_});
+  ASSERT_EQ(trained_on_other.size(), 1U);
+  ASSERT_EQ(trained_on_other[0].groups.size(), 2U);
+  EXPECT_THAT(trained_on_other[0].groups[0].parameters,
+              ElementsAre(Pair("stage.items (listing)", "0000000000000001")));
+  list(second_, 1, 2);
+  const std::vector<Ranking> measured_on_other = rankings({first_, second_});
+  ASSERT_EQ(measured_on_other.size(), 2U);
+  EXPECT_THAT(measured_on_other[1].data,
+              ElementsAre(Pair("stage.queries (listing)", "0000000000000002")));
+  second_.parameters["stage.queries.root"] = "\"other\"";
+  EXPECT_THAT(rankings({first_, second_}).at(1).data,
+              ElementsAre(Pair("stage.queries.root", "\"other\"")))
+      << "the parameter alone explains it";
+}
+
+TEST_F(CompareRuns, AListDoesNotDependOnTheFoldThatIsServed) {
+  std::vector<RunFolder> runs{run("first", "1", "1f"), run("second", "1", "1f")};
+  for (RunFolder& one : runs) {
+    one.roles =
+        Roles(Roles::Texts{{"pipeline.seed", "replicate"}, {"stage.queries.fold", "replicate"}});
+    one.listings = Listings{{"queries", 1}};
+  }
+  runs[0].parameters["stage.queries.fold"] = "0";
+  runs[1].parameters["stage.queries.fold"] = "1";
+  runs[0].parameters["stage.queries.root"] = runs[1].parameters["stage.queries.root"] = "\"q\"";
+  EXPECT_EQ(rankings(runs).size(), 1U);
+  runs[1].listings = Listings{{"queries", 2}};
+  EXPECT_EQ(rankings(runs).size(), 2U);
+}
+
 TEST_F(CompareRuns, EvaluationsOfTheBestAndOfTheLastCheckpointAreRankedSeparately) {
   RunFolder best = evaluation("best", "1f");
   RunFolder last = evaluation("last", "1f");
@@ -214,6 +257,41 @@ TEST(NoteData, AnotherMeasurementWithTheSameStagesIsNotShared) {
   run.parameters["flow.train"] = "\"train_items -> batch -> pixels -> adam\"";
   run.parameters["stage.adam.use"] = "\"train.adam\"";
   EXPECT_EQ(data_of(run), measured);
+}
+
+TEST(NoteData, ASearchCountsAlsoIfAnotherMeasurementSharesIt) {
+  RunFolder run = baseline();
+  run.parameters["stage.search.exclude_sequence"] = "false";
+  run.parameters["stage.rerank.k"] = "5";
+  run.parameters["flow.evaluate"] =
+      "\"query_items -> batch -> pixels -> search -> rerank -> recall\"";
+  const Parameters measured = data_of(run);
+  EXPECT_THAT(measured, Contains(Pair("stage.search.exclude_sequence", "false")));
+  run.parameters["flow.second"] =
+      "\"second_items -> batch -> pixels -> search -> rerank -> second_recall\"";
+  EXPECT_EQ(data_of(run), measured);
+  run.parameters["flow.train"] = "\"train_items -> batch -> pixels -> adam\"";
+  run.parameters["stage.adam.use"] = "\"train.adam\"";
+  EXPECT_EQ(data_of(run), measured);
+}
+
+TEST(NoteData, SamplersOfAnEvaluationCountAndBatchesDoNot) {
+  RunFolder run;
+  run.parameters = {{"flow.evaluate", "\"items -> pairs -> batch -> pixels -> verification\""},
+                    {"stage.batch.size", "16"},
+                    {"stage.pairs.list", "\"/here/pairs.csv\""},
+                    {"stage.pairs.list (content)", "1f"},
+                    {"stage.pairs.pairs", "\"list\""},
+                    {"stage.verification.metric", "\"cosine\""}};
+  run.roles = Roles(Roles::Texts{{"stage.pairs", "samples"}, {"stage.pairs.list", "path"}});
+  const Parameters measured = data_of(run, "evaluate", "verification");
+  EXPECT_THAT(measured, ElementsAre(Pair("stage.pairs.list (content)", "1f"),
+                                    Pair("stage.pairs.pairs", "\"list\""),
+                                    Pair("stage.verification.metric", "\"cosine\"")));
+  run.parameters["stage.adam.use"] = "\"train.adam\"";
+  run.parameters["flow.train"] = "\"train_items -> pairs -> batch -> pixels -> adam\"";
+  EXPECT_EQ(data_of(run, "evaluate", "verification"), measured) << "also if training shares it";
+  EXPECT_THAT(data_of(run, "train", "adam"), Not(Contains(Pair("stage.pairs.pairs", "\"list\""))));
 }
 
 TEST(NoteData, AStageOfTheOnlyFlowMeasuresUnlessItTrains) {

@@ -52,6 +52,18 @@ TEST(ComparisonPaper, IsALatexTable) {
             "\\end{tabular}\n");
 }
 
+TEST(ComparisonPaper, FewerPairsThanRunsAreNamed) {
+  Comparison one = comparison();
+  std::vector<Group>& groups = one.rankings[0].groups;
+  groups[1].difference->pairs = 2;
+  groups[2].difference = {1, 0, -0.2, std::nullopt};
+  EXPECT_THAT(to_markdown(one), HasSubstr("| -0.0211 [-0.0467, +0.0045] of 2 pairs |"));
+  EXPECT_THAT(to_markdown(one), HasSubstr("| -0.2000 of 1 pair |"));
+  EXPECT_THAT(to_latex(one), HasSubstr("& $-0.2000$ of 1 pair \\\\"));
+  groups[1].difference->clusters = 5;
+  EXPECT_THAT(to_markdown(one), HasSubstr("| -0.0211 [-0.0467, +0.0045] |"));
+}
+
 TEST(ComparisonPaper, FurtherMetricsAreColumns) {
   Comparison two = comparison();
   two.further = {"recall.none.r@20"};

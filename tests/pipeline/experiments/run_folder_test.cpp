@@ -139,6 +139,14 @@ TEST_F(RunFolderTest, TheSummarySaysHowItEnded) {
   EXPECT_REFUSED(read(), Fault::data, "summary.json' is not the summary of a run");
 }
 
+TEST_F(RunFolderTest, TheListsOfItsDataSetsAreInItsSummary) {
+  folder_.write("run/resolved.toml", resolved);
+  write_summary(R"("exit_code":0,"complete":true,"error":"")");
+  EXPECT_EQ(read().listings, std::nullopt) << "of an earlier version";
+  write_summary(R"("exit_code":0,"complete":true,"error":"","listings":{"items":"1f"})");
+  EXPECT_EQ(read().listings, (Listings{{"items", 31}}));
+}
+
 TEST_F(RunFolderTest, AListHasRunsByTheirStart) {
   folder_.write("later/resolved.toml",
                 "#: started = \"2026-03-02T00:00:00Z\"\n[pipeline]\nseed = 1\n");

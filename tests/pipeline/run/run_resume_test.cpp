@@ -115,6 +115,10 @@ class ListingTest : public RunPipelineTest {
   }
 };
 
+TEST_F(ListingTest, TheSummaryHasIt) {
+  EXPECT_THAT(file("summary.json"), HasSubstr(R"("listings":{"items":"0000000000000007"})"));
+}
+
 TEST_F(ListingTest, TheSameDataContinues) {
   list(7);
   EXPECT_EQ(resume().code, ExitCode::success);
@@ -277,6 +281,19 @@ TEST_F(FromRunTest, AStageOfEvaluationsOnlyMustStay) {
                                   HasSubstr("'stage.model.rate' changes how epochs are "
                                             "evaluated")))
       << "flow 'train' has no optimizer";
+}
+
+TEST_F(FromRunTest, AStageThatEvaluatesBeforeTheEpochsMustStay) {
+  add_stage("adam", {.trains = true}, "train");
+  add_flow("evaluate", "recall");
+  pipeline_.spec.schedule.before = {"evaluate"};
+  pipeline_.spec.schedule.after = {"evaluate"};
+  EXPECT_EQ(run().code, ExitCode::success);
+  start_from_it();
+  pipeline_.spec.resolved += "[stage.recall]\nk = 2\n";
+  pipeline_.spec.schedule.epochs = 5;
+  EXPECT_THAT(run(), fails_with(ExitCode::configuration,
+                                HasSubstr("'stage.recall.k' changes how epochs are evaluated")));
 }
 
 TEST_F(FromRunTest, WhatTrainsAfterTheEpochsIsNotGoneOnFrom) {

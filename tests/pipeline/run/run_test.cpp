@@ -375,6 +375,25 @@ TEST_F(RunPipelineTest, AFlowsLineLeavesDetailsOfItsMetricsOut) {
   EXPECT_THAT(messages_.str(), HasSubstr("judge.r@1 0.5, judge.r@10 0.5\n"));
 }
 
+/// Of an evaluation, they are about images that the other batches have.
+TEST_F(RunPipelineTest, WarningsOfATrialsEvaluationAreOnlyInTheLog) {
+  add_stages();
+  pipeline_.spec.schedule.epochs = 1;
+  tune_after_the_epochs();
+  flows_.script = [](const FlowOptions& options, FlowResult& /*result*/) {
+    options.run.services->log(LogLevel::warning, "judge", "in flow " + options.run.flow);
+  };
+  options_.extent = Extent::first_batch;
+  EXPECT_EQ(run().code, ExitCode::success);
+  EXPECT_THAT(messages_.str(), AllOf(HasSubstr("warning: judge: in flow tune"),
+                                     ::testing::Not(HasSubstr("in flow train"))));
+  EXPECT_THAT(file("run.log"), HasSubstr("[judge] in flow train"));
+  options_.extent = Extent::whole;
+  options_.run_directory = folder_.path() / "whole";
+  EXPECT_EQ(run().code, ExitCode::success);
+  EXPECT_THAT(messages_.str(), HasSubstr("warning: judge: in flow train"));
+}
+
 TEST_F(RunPipelineTest, ARequestBeforeTheFirstFlowOpensNothingMore) {
   add_stages();
   stop_.soon = true;

@@ -40,6 +40,20 @@ class Judge final : public Sink {
   bool trains_;
 };
 
+/// Passes packets on, like a sampler.
+class Drawn final : public Collector {
+ public:
+  void declare(Declaration& d) override {
+    d.parameter("pairs", pairs_, "which pairs");
+    d.parameter("threads", threads_, "changes nothing").same_results();
+  }
+  void process(Packet /*packet*/, Emitter& /*emitter*/, Context& /*context*/) override {}
+
+ private:
+  std::string pairs_ = "once";
+  std::int64_t threads_ = 1;
+};
+
 /// Flows `train` (loss -> adam) and `evaluate` (recall).
 class ScoresTest : public ::testing::Test {
  protected:
@@ -237,6 +251,28 @@ TEST_F(FloorsTest, WithAnotherGalleryStandBesideNone) {
   EXPECT_THAT(lone_, ElementsAre("pixels"));
   pipeline_.spec.stages.at(2).references["index"] = "gallery";
   EXPECT_THAT(measured().at(0).beside, ElementsAre(Beside{"pixels", 0.3, 0.1}));
+}
+
+TEST_F(FloorsTest, OnOtherPairsStandBesideNone) {
+  for (const std::size_t flow : {1U, 2U}) {
+    const std::string name = flow == 1 ? "pairs" : "floor_pairs";
+    pipeline_.stages[name] =
+        std::make_unique<StageRunner>(name, "test.drawn", std::make_unique<Drawn>());
+    StageSpec spec;
+    spec.name = name;
+    spec.use = "test.drawn";
+    pipeline_.spec.stages.push_back(spec);
+    FlowNode measuring = pipeline_.spec.flows.at(flow).nodes.at(0);
+    measuring.inputs = {0};
+    pipeline_.spec.flows.at(flow).nodes = {{name, {}, {}}, measuring};
+  }
+  StageSpec& floor_pairs = pipeline_.spec.stages.back();
+  floor_pairs.values["threads"] = std::int64_t{2};
+  floor_pairs.values["pairs"] = std::string("once");  // as by default
+  EXPECT_THAT(measured().at(0).beside, ElementsAre(Beside{"pixels", 0.3, 0.1}));
+  floor_pairs.values["pairs"] = std::string("all");
+  EXPECT_THAT(measured().at(0).beside, IsEmpty());
+  EXPECT_THAT(lone_, ElementsAre("pixels"));
 }
 
 TEST(ClearlyBetter, TakesTwoStandardErrorsOfTheDifference) {

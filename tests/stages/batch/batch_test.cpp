@@ -55,7 +55,7 @@ const auto conformance = seam::testing::conformance<Batch>({
           return packets;
         },
     .refused = {{{"mean", std::vector<double>{0.5, 0.5}}}},
-    .second = {{"group_size", std::int64_t{2}}},
+    .second = {{"group_size", std::int64_t{4}}},
     .without_effect = {{"memory", "changes only the layout of the tensor"}},
 });
 
@@ -260,6 +260,28 @@ TEST_F(BatchTest, RefusesAGroupLargerThanABatch) {
   EXPECT_THAT(harness_.errors()[0].what(), AllOf(HasSubstr("group 5"), HasSubstr("raise size")));
 }
 
+/// Otherwise half of it would be in another batch, or dropped.
+TEST_F(BatchTest, RefusesAGroupLargerThanItsDeclaredSize) {
+  harness_.set("size", 4).set("group_size", 2);
+  push(triplet(1, 5));
+  ASSERT_THAT(harness_.errors(), SizeIs(1));
+  EXPECT_EQ(harness_.errors()[0].fault(), Fault::configuration);
+  EXPECT_THAT(harness_.errors()[0].what(),
+              AllOf(HasSubstr("group 5 has more than group_size = 2 images; set group_size to the"),
+                    HasSubstr("sampling.pk: items x images")));
+}
+
+/// Every epoch numbers its groups from 0, and groups far apart may share a number.
+TEST_F(BatchTest, AcceptsTheNumberOfAnEarlierGroup) {
+  harness_.set("size", 6).set("group_size", 3);
+  for (const int group : {0, 1, 0}) push(triplet(3 * group + 1, group));
+  harness_.finish();
+  push(triplet(1, 0));
+  harness_.finish();
+  EXPECT_THAT(harness_.errors(), IsEmpty());
+  EXPECT_THAT(sizes(), ElementsAre(6, 3, 3));
+}
+
 TEST_F(BatchTest, NamesBothPicturesWhereSizesDiffer) {
   harness_.set("size", 4);
   harness_.push(picture(1)).push(picture(2, 5, 6)).push(picture(3)).finish();
@@ -344,7 +366,7 @@ TEST_F(BatchTest, CarriesFieldsOfEveryType) {
   }
 }
 
-TEST_F(BatchTest, GathersThePathsOfPicturesThatAreWholeFiles) {
+TEST_F(BatchTest, GathersThePathsOfPicturesWithTheirBoxes) {
   harness_.set("size", 3);
   Packet whole = picture(1);
   whole.set(field::path, std::filesystem::path("a.jpg"));
@@ -354,8 +376,9 @@ TEST_F(BatchTest, GathersThePathsOfPicturesThatAreWholeFiles) {
   harness_.push(whole).push(part).push(picture(3)).finish();
   ASSERT_THAT(harness_.outputs(), SizeIs(1));
   EXPECT_THAT(harness_.outputs()[0].get(field::paths),
-              ElementsAre(std::filesystem::path("a.jpg"), std::filesystem::path(),
+              ElementsAre(std::filesystem::path("a.jpg"), boxed_path("b.jpg", {0, 0, 2, 2}),
                           std::filesystem::path()));
+  EXPECT_EQ(boxed_path("b.jpg", {0, 0, 2.5, 12}), "b.jpg/0.0,0.0,2.5,12.0");
 }
 
 TEST_F(BatchTest, CallsWhatItCarriesByThePlural) {

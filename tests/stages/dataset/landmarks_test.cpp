@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <seam/conformance.hpp>
+#include <seam/listing.hpp>
 
 #include "tests/stages/dataset/layout.hpp"
 
@@ -200,6 +202,33 @@ TEST_F(LandmarksStage, HandsOnTheAttributesOfTheItem) {
   EXPECT_THAT(train->log(), has_line("a fraction of 0.666667 is positive"));
   EXPECT_REFUSED(make()->set("attributes", "field").set("expect_attributes", 463).open(),
                  Fault::data, "2 attributes, but 463 were expected");
+}
+
+/// So that --resume notices other landmarks and attributes.
+TEST_F(LandmarksStage, ItsListingDependsOnTheListsItReads) {
+  const auto digest = [this](const char* attributes) {
+    const auto harness = make();
+    harness->set("attributes", attributes).open();
+    return interface_of<Listing>(*harness).listing_digest();
+  };
+  const std::uint64_t before = digest("ignore");
+  const std::uint64_t with_attributes = digest("field");
+  folder_.write(
+      "Anno/list_attr_items.txt",
+      "3\nitem_id attribute_labels\nid_00000001 1 1\nid_00000002 -1 1\nid_00000003 0 1\n");
+  EXPECT_EQ(digest("ignore"), before);
+  EXPECT_NE(digest("field"), with_attributes);
+  const std::string list = "Anno/list_landmarks_inshop.txt";
+  folder_.write(list,
+                replaced(test::text_of_file(folder_.path() / list), "1 1 0 9 9", "1 1 0 9 5"));
+  EXPECT_NE(digest("ignore"), before);
+}
+
+/// `seam check` reports it if it is missing, and a run records its content.
+TEST_F(LandmarksStage, ItsLandmarksAreBelowTheRoot) {
+  const auto harness = make();
+  const auto& all = harness->runner().description().parameters;
+  EXPECT_EQ(std::ranges::find(all, "landmarks", &ParameterInfo::name)->exists_in, "root");
 }
 
 TEST_F(LandmarksStage, SaysWhichListIsMissing) {

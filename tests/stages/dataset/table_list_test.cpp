@@ -127,6 +127,11 @@ TEST(TableList, HandsOnBoxesOrSaysThatThereAreSome) {
   EXPECT_THAT(error_of(table, options), HasSubstr("listed a second time; first on line 2"));
 }
 
+TEST(TableList, FindsAnImageAgainUnderAnotherSpelling) {
+  EXPECT_THAT(error_of("path,label\na/1.jpg,7\na/2.jpg,7\n./a//1.jpg,7\n"),
+              HasSubstr("t.csv:4: image './a//1.jpg' is listed a second time; first on line 2"));
+}
+
 TEST(TableList, ReadsFurtherColumns) {
   TableOptions options;
   options.texts = {{"Main colour", "colour"}};

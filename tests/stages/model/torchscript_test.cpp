@@ -10,6 +10,7 @@
 
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tests/stages/model/network_testing.hpp"
@@ -18,6 +19,7 @@
 namespace seam::stages::torchscript_test {
 
 using seam::testing::Harness;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -45,6 +47,43 @@ std::string exported(const std::string& returned) {
   std::string file = (folder.path() / (returned == "y" ? "network.pt" : "pair.pt")).string();
   network.save(file);
   return file;
+}
+
+/// A network with a weight "w", and buffers "mean", "variance" and "seen".
+class Export {
+ public:
+  explicit Export(const std::string& forward, bool training = true) : network_("Network") {
+    network_.register_parameter("w", torch::ones({3}), false);
+    network_.register_buffer("mean", torch::zeros({3}));
+    network_.register_buffer("variance", torch::ones({3}));
+    network_.register_buffer("seen", torch::zeros({1}));
+    network_.register_attribute("calls", c10::IntType::get(), 0);
+    network_.register_attribute("training", c10::BoolType::get(), training);
+    network_.define("def forward(self, images):\n" + forward);
+    network_.save(file());
+  }
+  [[nodiscard]] std::string file() const { return (folder_.path() / "network.pt").string(); }
+
+ private:
+  test::TemporaryFolder folder_;
+  torch::jit::Module network_;
+};
+
+std::string batch_norm(const std::string& mean, const std::string& training) {
+  return "  x = torch.batch_norm(images, None, None, " + mean + ", " + training +
+         ", 0.1, 1e-5, True)\n  return x.mean([2, 3]) * self.w\n";
+}
+
+std::string dropout(const std::string& arguments) {
+  return "  return torch.dropout(images.mean([2, 3]) * self.w, " + arguments + ")\n";
+}
+
+std::vector<std::string> warnings_of(const Trial& trial) {
+  std::vector<std::string> warnings;
+  for (const auto& [level, text] : trial.log()) {
+    if (level == LogLevel::warning) warnings.push_back(text);
+  }
+  return warnings;
 }
 
 Tensor expected(const Packet& packet) {
@@ -169,6 +208,102 @@ TEST(Torchscript, TellsWhatTheNetworkRaises) {
   ASSERT_THAT(trial.errors(), SizeIs(1));
   EXPECT_THAT(trial.errors()[0].what(),
               HasSubstr("the network raises an exception: AssertionError: four rows are enough"));
+}
+
+TEST(Torchscript, ATraceInTrainingModeIsRefused) {
+  const std::string in_place =
+      "  x = images.mean([2, 3])\n  torch.alpha_dropout_(x, 0.5, True)\n  return x\n";
+  for (const auto& [forward, operation] :
+       {std::pair{batch_norm("self.mean, self.variance", "True"), "aten::batch_norm"},
+        std::pair{dropout("0.5, True"), "aten::dropout"},
+        std::pair{in_place, "aten::alpha_dropout_"}}) {
+    const Export network(forward);
+    Trial trial;
+    trial.set("file", network.file());
+    EXPECT_REFUSED(trial.open(), Fault::configuration,
+                   std::string("computes ") + operation +
+                       " in training mode even in evaluation, like a trace of a network in "
+                       "training mode; call network.eval() before the export");
+  }
+}
+
+TEST(Torchscript, WhatFollowsTheModeOrIsDeliberateIsNotRefused) {
+  const std::string statistics = "self.mean, self.variance";
+  for (const std::string& forward :
+       {batch_norm(statistics, "False"), batch_norm(statistics, "self.training"),
+        batch_norm("None, None", "True"),  // a layer without running statistics
+        dropout("0.5, self.training"), dropout("0.0, True"),
+        "  if self.training:\n"
+        "    images = torch.batch_norm(images, None, None, self.mean, self.variance, True, 0.1, "
+        "1e-5, True)\n" +
+            dropout("0.5, True")}) {
+    const Export network(forward);
+    Trial trial;
+    trial.set("file", network.file()).push(test::images_of(4, 8, 8));
+    EXPECT_THAT(trial.errors(), IsEmpty()) << forward;
+  }
+  const Export after_eval(dropout("0.5, True"), /*training=*/false);
+  Trial trial;
+  trial.set("file", after_eval.file()).push(test::images_of(4, 8, 8));
+  EXPECT_THAT(trial.errors(), IsEmpty());
+}
+
+TEST(Torchscript, ABufferThatIsAssignedIsSaved) {
+  const Export network(
+      "  x = images.mean([2, 3]) * self.w\n"
+      "  y = x * (1 + self.mean)\n"  // its gradient needs the mean as it was
+      "  self.mean = 0.5 * self.mean + 0.5 * x.mean(0)\n"
+      "  return y\n");
+  const Tensor mean = test::images_of(4, 8, 8).get(field::images).mean({2, 3}).mean(0);
+  Trial trial;
+  trial.set("file", network.file()).training(true);
+  for (const double share : {0.5, 0.75}) {
+    trial.push(test::images_of(4, 8, 8));
+    ASSERT_THAT(trial.errors(), IsEmpty());
+    trial.outputs().back()[field::embedding].sum().backward();
+    dynamic_cast<Torchscript&>(trial.runner().stage()).batch_accepted();
+    EXPECT_TRUE(torch::allclose(saved_tensor(trial.runner().save(), "mean"), share * mean));
+  }
+  const Archive accepted = trial.runner().save();
+  trial.push(test::images_of(4, 8, 8));  // and no step
+  EXPECT_EQ(trial.runner().save(), accepted);
+  EXPECT_THAT(warnings_of(trial), IsEmpty());
+}
+
+TEST(Torchscript, ABufferOfAnotherShapeIsRefusedInTraining) {
+  const Export network(
+      "  self.seen = torch.cat([self.seen, images.mean([1, 2, 3])])\n"
+      "  return images.mean([2, 3]) * self.w\n");
+  for (const bool training : {true, false}) {
+    Trial trial;
+    trial.set("file", network.file()).training(training).push(test::images_of(4, 8, 8));
+    ASSERT_THAT(trial.errors(), SizeIs(training ? 1 : 0));
+    if (!training) continue;
+    EXPECT_THAT(trial.errors()[0].what(),
+                HasSubstr("assigns a tensor [5] to buffer 'seen' with the shape [1]"));
+  }
+}
+
+TEST(Torchscript, WarnsOfWhatTrainingWouldLose) {
+  const Export counts(
+      "  self.calls = self.calls + 1\n"
+      "  return images.mean([2, 3]) * self.w * self.calls\n");
+  const test::TemporaryFolder folder;
+  torch::jit::Module constant("Network");  // as after torch.jit.freeze
+  constant.define("def forward(self, images):\n  return images.mean([2, 3])\n");
+  constant.save((folder.path() / "network.pt").string());
+  for (const auto& [file, said] :
+       {std::pair{counts.file(), "assigns 'calls', which checkpoints do not contain"},
+        std::pair{(folder.path() / "network.pt").string(),
+                  "has no parameters, as after torch.jit.freeze, so it is not trained"}}) {
+    Trial trial;
+    trial.set("file", file).training(true);
+    for (int flow = 0; flow < 2; ++flow) trial.push(test::images_of(4, 8, 8)).finish();
+    EXPECT_THAT(warnings_of(trial), Contains(HasSubstr(said)).Times(1));
+    Trial evaluated;
+    evaluated.set("file", file).push(test::images_of(4, 8, 8));
+    EXPECT_THAT(warnings_of(evaluated), IsEmpty());
+  }
 }
 
 TEST(Torchscript, OtherFilesAreRefused) {

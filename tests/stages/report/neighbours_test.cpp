@@ -6,6 +6,7 @@
 #include <seam/conformance.hpp>
 #include <seam/refusal_testing.hpp>
 
+#include "stages/picture_paths.hpp"
 #include "stages/report/contact_sheet.hpp"
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/temporary_folder.hpp"
@@ -118,7 +119,7 @@ TEST_F(DrawnNeighboursTest, DrawsTheFilesThatWereEmbedded) {
   draw_pictures(pictures_, {"shirt", "skirt"});
   for (const char* name : {"decoy/shirt", "decoy/skirt"}) pictures_.write(name, "no picture");
   Packet images = batch(10, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {0.F, 2.F}}));
-  images.set(field::paths, files);
+  images.set(field::paths, Files{files[0], boxed_path(files[1], {0, 0, 2, 2})});
   images = retrieval_test::of_list((pictures_.path() / "decoy/list.txt").string(), images);
   Harness gallery("gallery", std::make_unique<Index>());
   gallery.push(images).finish();

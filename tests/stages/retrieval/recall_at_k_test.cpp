@@ -91,6 +91,29 @@ TEST(RecallAtK, AgreesWithSixImagesByHand) {
   EXPECT_THAT(result.standard_error[0], DoubleNear(std::sqrt(2 * 0.64) / 5, 1e-12));
 }
 
+/// The deviation of one item from the mean is 0, which shows nothing. A lone query is not scored.
+TEST(RecallAtK, OfOneItemHasNoStandardError) {
+  RecallCounter counter({1});
+  const std::vector<float> distance{0.5F};
+  for (const std::int64_t found : {7, 8}) {
+    const Numbers items{found};
+    RankedQuery query;
+    query.items = items;
+    query.distances = distance;
+    query.item = 7;
+    query.relevant = 1;
+    counter.add(query);
+    query.item = 9;
+    query.relevant = 0;
+    counter.add(query);
+  }
+  const RecallResult result = counter.result();
+  EXPECT_THAT(result.recall, ElementsAre(0.5));
+  EXPECT_EQ(result.query_items, 2);
+  EXPECT_THAT(result.standard_error, ::testing::IsEmpty());
+  EXPECT_FALSE(result.mrr_uncertainty.standard_error.has_value());
+}
+
 TEST(RecallAtK, LoneQueriesCanCountAsMissed) {
   RecallCounter counter({1}, LoneQueries::miss);
   const Numbers right{7};

@@ -95,6 +95,19 @@ TEST(RecallStage, RecallTellsHowSureItIs) {
   EXPECT_EQ(stages.recall.metric("none.r@2.standard_error"), 0);  // all were found
 }
 
+TEST(RecallStage, OfOneItemReportsNoStandardError) {
+  Retrieval stages({1});
+  stages.index.push(batch(0, {"shirt", "skirt"}, torch::tensor({{1.F, 0.F}, {5.F, 0.F}})));
+  stages.index.finish();
+  stages.evaluate({batch(0, {"shirt", "shirt"}, torch::tensor({{1.F, 0.F}, {5.F, 0.F}}))});
+  ASSERT_TRUE(stages.recall.errors().empty()) << stages.recall.errors()[0].full_message();
+  EXPECT_EQ(stages.recall.metric("r@1"), 0.5);
+  for (const auto& [metric, value] : stages.recall.metrics()) {
+    EXPECT_FALSE(metric.ends_with(".standard_error")) << metric;
+  }
+  EXPECT_THAT(stages.recall.reports().at(0).text, HasSubstr("| none | no | 50.00 |"));
+}
+
 TEST(RecallStage, HeadlinesOfRecallFollowItsK) {
   const auto headlines = [](const std::vector<std::int64_t>& k) {
     Harness recall("recall", std::make_unique<Recall>());

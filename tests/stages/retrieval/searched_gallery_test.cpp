@@ -176,6 +176,24 @@ TEST(SearchedGallery, AQueryThatAnotherListPutsIntoTheGalleryIsRefused) {
                         "queries and gallery, or set exclude_self = true"));
 }
 
+/// Images that are cut from one file are different images.
+TEST(SearchedGallery, AQueryWithABoxIsRefusedIfAnotherListPutsThatBoxIntoTheGallery) {
+  const auto error = [](const std::filesystem::path& file) {
+    Retrieval stages;
+    stages.index
+        .push(in_files(batch(0, two, two_vectors()), {boxed_path("img/1.jpg", {0, 0, 2, 2}),
+                                                      boxed_path("img/1.jpg", {2, 0, 4, 2.5})}))
+        .finish();
+    return error_of(stages, {in_files(batch(5, {"b"}, torch::ones({1, 1})), {file})});
+  };
+  EXPECT_EQ(error(boxed_path("img/1.jpg", {2, 0, 4, 2})), "none");
+  EXPECT_EQ(error(boxed_path("img/2.jpg", {2, 0, 4, 2.5})), "none");
+  EXPECT_EQ(error("img/2.jpg"), "none");
+  EXPECT_THAT(error(boxed_path("img/./1.jpg", {2, 0, 4, 2.5})),
+              HasSubstr("query queries.txt:6 (b) is in the gallery, as list.txt:2 (b), and finds"));
+  EXPECT_THAT(error("img/1.jpg"), HasSubstr("is in the gallery, as list.txt:1 (a), and finds"));
+}
+
 /// A gallery that does not know its files cannot tell whether a query is in it.
 TEST(SearchedGallery, AQueryWithAFileIsRefusedIfTheGalleryKnowsNone) {
   const auto error = [](bool itself, bool file) {
@@ -306,6 +324,40 @@ TEST(SearchedGallery, LeaveOneOutLeavesOutThatVeryPictureOrIsRefused) {
   };
   EXPECT_EQ(error(2), "none");
   EXPECT_THAT(error(7), HasSubstr("query queries.txt:8 (a) is in the gallery, as list.txt:3 (a)"));
+}
+
+/// The gallery has the query's file under another name, too.
+TEST(SearchedGallery, LeaveOneOutIsRefusedIfTheGalleryRepeatsTheImage) {
+  const auto error = [](const char* third) {
+    Retrieval stages;
+    stages.search.set("exclude_self", true);
+    const Tensor vectors = torch::tensor({{1.F}, {2.F}, {1.F}});
+    stages.index
+        .push(in_files(batch(0, {"a", "b", "a"}, vectors), {"img/1.jpg", "img/2.jpg", third}))
+        .finish();
+    return error_of(stages, {in_files(batch(0, {"a"}, torch::ones({1, 1})), {"img/1.jpg"})});
+  };
+  EXPECT_EQ(error("img/3.jpg"), "none");
+  EXPECT_THAT(error("img/./1.jpg"),
+              HasSubstr("is in the gallery, as list.txt:3 (a), and finds itself"));
+}
+
+/// Names, items and indices of two lists may be equal although their images are not.
+TEST(SearchedGallery, LeaveOneOutIsRefusedIfTheFilesAreOthers) {
+  const auto error = [](const std::string& list, const char* file) {
+    Retrieval stages;
+    stages.search.set("k", 1).set("exclude_self", true);
+    stages.index.push(in_files(batch(0, two, two_vectors()), {"a/1.jpg", "a/2.jpg"})).finish();
+    stages.search.push(of_list(list, in_files(batch(0, {"a"}, torch::ones({1, 1})), {file})));
+    return stages.search.errors().empty() ? "none" : stages.search.errors()[0].full_message();
+  };
+  EXPECT_EQ(error("list.txt", "a/1.jpg"), "none");
+  EXPECT_EQ(error("copy.txt", "a/1.jpg"), "none");
+  EXPECT_EQ(error("list.txt", "small/1.jpg"), "none") << "the same list in another resolution";
+  EXPECT_THAT(error("other.txt", "b/1.jpg"),
+              AllOf(HasSubstr("queries and gallery must be the same list, but index 0 is item 'a' "
+                              "of other.txt:1 (a) among the queries and item 'a' of list.txt:1"),
+                    HasSubstr("in the gallery")));
 }
 
 TEST(SearchedGallery, AQueryThatComesTwiceIsRefused) {

@@ -1,0 +1,50 @@
+#include "pipeline/run/recorded_inputs.hpp"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "seam/stage.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace seam::host::recorded_inputs_test {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class Network final : public Sink {
+ public:
+  void declare(Declaration& d) override { d.parameter("weights", weights_, "").initial(); }
+  void process(const Packet& /*packet*/, Context& /*context*/) override {}
+
+ private:
+  std::filesystem::path weights_;
+};
+
+TEST(RecordedInputs, WeightsOfARunBelongToItsNetwork) {
+  const seam::test::TemporaryFolder folder;
+  Launch training;
+  training.data = {{"stage.items.list", "1"}, {"stage.model.file", "2"}};
+  folder.write("run/resolved.toml", headed_text(training, ""));
+  CheckedPipeline pipeline;
+  pipeline.stages["model"] =
+      std::make_unique<StageRunner>("model", "test.network", std::make_unique<Network>());
+  StageSpec& stage = pipeline.spec.stages.emplace_back();
+  stage.name = "model";
+  Launch now;
+  now.data = {{"stage.items.list", "8"}, {"stage.model.file", "9"}};
+  EXPECT_THAT(check_imported_files(pipeline, now), IsEmpty()) << "nothing is imported";
+  stage.values["weights"] = (folder.path() / "run").string();
+  EXPECT_THAT(
+      check_imported_files(pipeline, now),
+      ElementsAre(HasSubstr("the content of stage.model.file is not that of '" +
+                            (folder.path() / "run").string() + "', from which stage 'model'")));
+  now.data["stage.model.file"] = "2";
+  EXPECT_THAT(check_imported_files(pipeline, now), IsEmpty()) << "only the data differs";
+  stage.values["weights"] = folder.write("weights.safetensors", "").string();
+  EXPECT_THAT(check_imported_files(pipeline, now), IsEmpty()) << "another program's";
+}
+
+}  // namespace seam::host::recorded_inputs_test
