@@ -156,8 +156,7 @@ void Landmarks::declare(Declaration& d) {
       .required()
       .folder_with({"img"});  // the lists may be elsewhere
   d.parameter("list", list_, "the partition list, relative to root").must_exist("root");
-  d.parameter("landmarks", landmarks_, "the list of landmarks, relative to root")
-      .must_exist("root");
+  d.parameter("landmarks", landmarks_, "the list of landmarks, relative to root");
   d.parameter(
       "attributes", attributes_,
       "field: provide the attributes of each image's item; ignore: do not read the attribute lists",

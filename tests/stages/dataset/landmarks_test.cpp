@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <seam/conformance.hpp>
 #include <seam/listing.hpp>
 
@@ -225,12 +224,6 @@ TEST_F(LandmarksStage, ItsListingDependsOnTheListsItReads) {
 }
 
 /// `seam check` reports it if it is missing, and a run records its content.
-TEST_F(LandmarksStage, ItsLandmarksAreBelowTheRoot) {
-  const auto harness = make();
-  const auto& all = harness->runner().description().parameters;
-  EXPECT_EQ(std::ranges::find(all, "landmarks", &ParameterInfo::name)->exists_in, "root");
-}
-
 TEST_F(LandmarksStage, SaysWhichListIsMissing) {
   std::filesystem::remove(folder_.path() / "Anno/list_attr_items.txt");
   EXPECT_REFUSED(make()->set("attributes", "field").open(), Fault::data,
