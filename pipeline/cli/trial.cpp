@@ -40,8 +40,8 @@ void refuse_writing_elsewhere(const CheckedPipeline& pipeline, const std::string
   const auto outside = written_elsewhere(pipeline);
   if (!outside) return;
   throw Error(fmt::format("{} does not run stage '{}' ({}), which may write to '{}'; use a "
-                          "relative path instead, which begins in the temporary run folder or, for "
-                          "a data set, in the working directory: --set {}=check",
+                          "path relative to the temporary run folder (for a data set, to the "
+                          "working directory) instead: --set {}=check",
                           what, outside->stage, pipeline.stages.at(outside->stage)->type(),
                           outside->path, outside->key),
               Fault::configuration);

@@ -79,18 +79,20 @@ bool Roles::only_writes(const std::string& stage, const Parameters& parameters) 
          (use->second.starts_with("\"report.") || use->second.starts_with("\"export."));
 }
 
-bool Roles::trains(const std::string& stage, const Parameters& parameters) const {
+bool Roles::has_text(std::string_view text, std::string_view family, const std::string& stage,
+                     const Parameters& parameters) const {
   const std::string key = "stage." + stage;
-  if (records(training)) return text_of(key) == training;
+  if (records(text)) return text_of(key) == text;
   const auto use = parameters.find(key + ".use");
-  return use != parameters.end() && use->second.starts_with("\"train.");
+  return use != parameters.end() && use->second.starts_with('"' + std::string(family) + '.');
+}
+
+bool Roles::trains(const std::string& stage, const Parameters& parameters) const {
+  return has_text(training, "train", stage, parameters);
 }
 
 bool Roles::samples(const std::string& stage, const Parameters& parameters) const {
-  const std::string key = "stage." + stage;
-  if (records(sampling)) return text_of(key) == sampling;
-  const auto use = parameters.find(key + ".use");
-  return use != parameters.end() && use->second.starts_with("\"sampling.");
+  return has_text(sampling, "sampling", stage, parameters);
 }
 
 bool Roles::is_path(const std::string& key) const {

@@ -62,6 +62,10 @@ class Roles {
  private:
   /// Whether a key has this text: the version of Seam that made the run recorded such texts.
   [[nodiscard]] bool records(std::string_view text) const;
+  /// Whether the stage has this text; in runs that recorded no such text, each stage of the family
+  /// has, such as "train" for train.adam.
+  [[nodiscard]] bool has_text(std::string_view text, std::string_view family,
+                              const std::string& stage, const Parameters& parameters) const;
   /// "replicate", "replicate unless KEY = VALUE", "protocol", "path", ...; empty for other
   /// settings.
   [[nodiscard]] std::string text_of(const std::string& key) const;

@@ -242,10 +242,11 @@ void Run::note_start(const std::optional<Beginning>& begins_with) {
   if (!launch_.evaluates.run.empty()) {
     services_->note("evaluating " + to_text(launch_.evaluates));
     warn_of_changes_since(read_launch(launch_.evaluates.run), launch_, identity_, *services_);
-    if (options_.start == Start::fresh) {  // otherwise with its own earlier process
+    summary_.listings = listings_of_evaluated(launch_);  // some data sets only the training reads
+    if (options_.start == Start::fresh) {                // otherwise with its own earlier process
       std::set<std::string> keys;
       for (const auto& [key, value] : launch_.evaluated_with) keys.insert(key);
-      recorded_data_.add_listings(listings_of_evaluated(launch_));
+      recorded_data_.add_listings(summary_.listings);
       recorded_data_.only_warn("; the scores may differ from those of the trained network", keys,
                                spec_.roles, *services_);
     }
@@ -351,10 +352,7 @@ void Run::open_stages() {
   if (options_.shard) begin_parts(pipeline_);
   const Listings listings = listings_of(pipeline_, stages_.opened());
   recorded_data_.check_listings(listings, directory_->path());
-  summary_.listings = listings;
-  if (!launch_.evaluates.run.empty()) {  // data sets that only the training reads
-    summary_.listings.merge(listings_of_evaluated(launch_));
-  }
+  for (const auto& [stage, digest] : listings) summary_.listings.insert_or_assign(stage, digest);
   if (!from_checkpoint_) {
     for (const std::string& warning : check_imported_classes(pipeline_)) {
       services_->warn(warning);
