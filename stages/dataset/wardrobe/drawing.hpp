@@ -2,46 +2,40 @@
 /// back, with folds, light, a room behind, and never twice the same pose.
 ///
 ///     design + colourway ──► cloth ─┐
-///     view ──► pose, folds, light ──┴─► figure ──► bent and turned ──► set on a background
+///     view ──► camera, pose, light ─┴─► figure, painted on a background
 ///
-/// Everything is drawn two to four times too large and shrunk at the end.
+/// Everything is drawn two or three times too large and shrunk at the end.
 #pragma once
 
 #include <opencv2/core.hpp>
 #include <string>
 
-#include "stages/dataset/wardrobe/cloth.hpp"
 #include "stages/dataset/wardrobe/design.hpp"
 
-namespace seam::stages {
+namespace seam::stages::wardrobe {
 
 /// "1_front", "2_side", "3_back", "4_full", "6_flat", "7_additional", then "11_front" and so on:
 /// the part between colour and ".jpg" in a file name. Views count from 0.
-[[nodiscard]] std::string wardrobe_view_name(int view);
+[[nodiscard]] std::string view_name(int view);
 
-/// Draws the images of one item; weaves its cloth once.
+/// Draws the images of one item in one colour, for which it weaves the cloth once.
 class GarmentArtist {
  public:
-  /// `size` is the side of the images in pixels.
-  GarmentArtist(std::uint64_t seed, int item, int colours, int size);
+  /// `size` is the side of the images in pixels. Items and colours count from 0.
+  GarmentArtist(std::uint64_t seed, int item, int colour, int size);
 
-  /// An image (blue, green, red) of size x size. Colours and views count from 0. The same arguments
-  /// give the same pixels in any order; fastest colour by colour.
-  [[nodiscard]] cv::Mat3b draw(int colour, int view);
+  /// An image (blue, green, red) of size x size. Views count from 0. The same arguments give the
+  /// same pixels in any order.
+  [[nodiscard]] cv::Mat3b draw(int view) const;
 
  private:
   std::uint64_t seed_;
   int item_;
+  int colour_;
   int size_;
   int canvas_;  ///< side of the canvas before shrinking
   GarmentDesign design_;
-  Cloth cloth_;
-  Cloth front_;  ///< the cloth with its print
-
-  // The cloth in the colours of the last image.
-  int dyed_colour_ = -1;
-  cv::Mat3b dyed_;
-  cv::Mat3b dyed_front_;
+  cv::Mat3b cloth_;
 };
 
-}  // namespace seam::stages
+}  // namespace seam::stages::wardrobe

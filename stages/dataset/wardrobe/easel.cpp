@@ -1,164 +1,119 @@
 #include "stages/dataset/wardrobe/easel.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 
+#include "stages/dataset/wardrobe/cloth.hpp"
+
 namespace seam::stages::wardrobe {
+namespace {
 
-cv::Mat1b softened(const cv::Mat1b& mask, double sigma) {
-  cv::Mat1b small;
-  const cv::Size size(std::max(mask.cols / 4, 1), std::max(mask.rows / 4, 1));
-  cv::resize(mask, small, size, 0, 0, cv::INTER_AREA);
-  cv::GaussianBlur(small, small, {}, std::max(sigma / 4, 0.6), 0, cv::BORDER_CONSTANT);
-  cv::Mat1b soft;
-  cv::resize(small, soft, mask.size(), 0, 0, cv::INTER_LINEAR);
-  return soft;
+std::vector<cv::Point> on_canvas(const Points& points, const Camera& camera) {
+  std::vector<cv::Point> out;
+  for (const Point& p : points) out.push_back(fixed_point(camera(p)));
+  return out;
 }
 
-Easel::Easel(int side, const Camera& camera, Point light)
-    : camera_(camera),
-      light_(light),
-      colour_(side, side, cv::Vec3b(128, 128, 128)),
-      cover_(side, side, std::uint8_t{0}),
-      folds_(side, side, 1.0F) {}
-
-void Easel::lay_folds(const std::vector<Fold>& folds) {
-  const int half = colour_.cols / 2;
-  cv::Mat1f height(half, half, 0.0F);
-  for (const Fold& fold : folds) {
-    std::vector<cv::Point> points;
-    for (const Point& p : fold.line) points.push_back(fixed_point(camera_(p) * 0.5));
-    const int thickness = std::max(1, static_cast<int>(std::lround(fold.width * camera_.scale)));
-    cv::polylines(height, std::vector{points}, false, cv::Scalar(fold.height), thickness,
-                  cv::LINE_8, subpixel_bits);
-  }
-  const double sigma = 0.014 * camera_.scale;
-  cv::GaussianBlur(height, height, {}, std::max(sigma, 0.8));
-  cv::Mat1f shade(half, half, 1.0F);
-  const auto strength = static_cast<float>(0.55 * std::max(sigma, 0.8));
-  for (int y = 1; y + 1 < half; ++y) {
-    for (int x = 1; x + 1 < half; ++x) {
-      const float dx = height(y, x + 1) - height(y, x - 1);
-      const float dy = height(y + 1, x) - height(y - 1, x);
-      const float lit = dx * static_cast<float>(light_.x) + dy * static_cast<float>(light_.y);
-      shade(y, x) = std::clamp(1 - strength * lit + 0.05F * height(y, x), 0.55F, 1.35F);
-    }
-  }
-  cv::resize(shade, folds_, folds_.size(), 0, 0, cv::INTER_LINEAR);
+int pixels(double length, const Camera& camera) {
+  return std::max(1, static_cast<int>(std::lround(length * camera.scale)));
 }
 
-void Easel::fill(const Points& outline, const Fabric& fabric, double roundness) {
-  const double sigma = std::max(roundness * camera_.scale, 1.0);
-  const int margin = static_cast<int>(2.5 * sigma) + 4;
-  const cv::Rect area = bounds(outline, margin);
-  if (area.empty()) return;
-  cv::Mat1b mask(area.size(), std::uint8_t{0});
-  cv::fillPoly(mask, std::vector{camera_.fixed(outline, area.tl())}, cv::Scalar(255), cv::LINE_AA,
+/// How much a surface of this height, or in cloth, is turned towards the light.
+cv::Mat1f slope_towards(const Point& light, const cv::Mat1f& height) {
+  cv::Mat1f across;
+  cv::Mat1f down;
+  cv::Sobel(height, across, CV_32F, 1, 0, 3, 0.25);
+  cv::Sobel(height, down, CV_32F, 0, 1, 3, 0.25);
+  return cv::Mat1f(cv::Mat(-light.x * across - light.y * down));
+}
+
+}  // namespace
+
+Point Camera::operator()(const Point& p) const {
+  const double bulge = std::max(0.0, 1 - (p.x / 0.4) * (p.x / 0.4));
+  const double low = std::clamp(p.y + 0.6, 0.0, 0.7);
+  return flat({p.x + front_shift * (bulge - 1) + sway * low, p.y});
+}
+
+Point Camera::flat(const Point& p) const {
+  const Point away = p - target;
+  const double x = away.x * narrowing + front_shift;
+  return centre + scale * Point(x * std::cos(turn) - away.y * std::sin(turn),
+                                x * std::sin(turn) + away.y * std::cos(turn));
+}
+
+Easel::Easel(cv::Mat3f picture, const Camera& camera, Point light, const cv::Mat3b& cloth)
+    : camera_(camera), light_(light), picture_(std::move(picture)), folds_(picture_.size(), 1.0F) {
+  const auto side = static_cast<float>(cloth.cols);
+  const std::array<cv::Point2f, 3> from{{{0, 0}, {side, 0}, {0, side}}};
+  std::array<cv::Point2f, 3> to;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const Point p = Point(from[i]) * (2 * cloth_reach / side) - Point(cloth_reach, cloth_reach);
+    to[i] = camera_.flat(camera_.target + p);
+  }
+  cv::warpAffine(cloth, cloth_, cv::getAffineTransform(from.data(), to.data()), picture_.size(),
+                 cv::INTER_LINEAR, cv::BORDER_REFLECT);
+}
+
+void Easel::lay_folds(Random& random, double top, double bottom) {
+  cv::Mat1f height(folds_.size(), 0.0F);
+  for (int i = 0; i < 16; ++i) {
+    const double x = random.uniform(-0.4, 0.4);
+    const double y = random.uniform(top, bottom);
+    const double reach = random.uniform(-0.14, 0.14);
+    const double fall = random.uniform(0.02, 0.2);
+    const Points line = smooth({{x, y}, {x + reach * 0.6, y + fall * 0.3}, {x + reach, y + fall}});
+    const double ridge_or_furrow = i % 2 == 0 ? 1 : -1;
+    cv::polylines(height, std::vector{on_canvas(line, camera_)}, false, cv::Scalar(ridge_or_furrow),
+                  pixels(0.025, camera_), cv::LINE_8, subpixel_bits);
+  }
+  const double softness = 0.022 * camera_.scale;
+  cv::GaussianBlur(height, height, {}, softness);
+  folds_ = 1 + 0.45 * softness * slope_towards(light_, height);
+}
+
+void Easel::fill(const Points& outline, const Colour& colour, double roundness) {
+  paint(outline, cv::Mat3b(picture_.size(), colour), roundness);
+}
+
+void Easel::cut(const Points& outline, double roundness) {
+  paint(outline, cloth_, roundness);
+}
+
+void Easel::stroke(const Points& line, const Colour& colour, double width) {
+  cv::polylines(picture_, std::vector{on_canvas(line, camera_)}, false, cv::Scalar(colour),
+                pixels(width, camera_), cv::LINE_8, subpixel_bits);
+}
+
+void Easel::paint(const Points& outline, const cv::Mat3b& ink, double roundness) {
+  cv::Mat1b mask(picture_.size(), std::uint8_t{0});
+  cv::fillPoly(mask, std::vector{on_canvas(outline, camera_)}, cv::Scalar(255), cv::LINE_AA,
                subpixel_bits);
-  const cv::Mat1b soft = softened(mask, sigma);
-  cv::Mat3b cloth;
-  if (fabric.pixels != nullptr) cloth = cut(fabric, area);
-  shade_in(area, mask, soft, cloth, fabric, sigma);
-}
-
-void Easel::stroke(const Points& line, const Colour& colour, double width, bool closed) {
-  const int thickness = std::max(1, static_cast<int>(std::lround(width * camera_.scale)));
-  cv::polylines(colour_, std::vector{camera_.fixed(line, {})}, closed, scalar(colour), thickness,
-                cv::LINE_AA, subpixel_bits);
-}
-
-void Easel::stitch(const Points& line, const Colour& colour) {
-  for (std::size_t i = 0; i + 1 < line.size(); ++i) {
-    const Point way = line[i + 1] - line[i];
-    const int count = std::max(1, static_cast<int>(std::hypot(way.x, way.y) / 0.035));
-    for (int k = 0; k < count; ++k) {
-      stroke({line[i] + way * (double(k) / count), line[i] + way * ((k + 0.55) / count)}, colour,
-             0.006);
-    }
-  }
-}
-
-cv::Rect Easel::bounds(const Points& outline, int margin) const {
-  double left = 1e9;
-  double top = 1e9;
-  double right = -1e9;
-  double bottom = -1e9;
-  for (const Point& p : outline) {
-    const Point q = camera_(p);
-    left = std::min(left, q.x);
-    right = std::max(right, q.x);
-    top = std::min(top, q.y);
-    bottom = std::max(bottom, q.y);
-  }
-  const cv::Rect wanted(static_cast<int>(std::floor(left)) - margin,
-                        static_cast<int>(std::floor(top)) - margin,
-                        static_cast<int>(right - left) + 2 * margin + 2,
-                        static_cast<int>(bottom - top) + 2 * margin + 2);
-  return wanted & cv::Rect(0, 0, colour_.cols, colour_.rows);
-}
-
-cv::Mat3b Easel::cut(const Fabric& fabric, const cv::Rect& area) const {
-  const double c = std::cos(fabric.turn);
-  const double s = std::sin(fabric.turn);
-  const double k = fabric.texels_per_unit / camera_.scale;
-  const double kx = k / camera_.narrowing;
-  const Point origin = camera_(fabric.origin);
-  const double ox = area.x - origin.x;
-  const double oy = area.y - origin.y;
-  const double middle = fabric.pixels->cols / 2.0;
-  const cv::Matx23d texel_of_pixel(c * kx, s * k, middle + c * kx * ox + s * k * oy,  //
-                                   -s * kx, c * k, middle - s * kx * ox + c * k * oy);
-  cv::Mat3b piece;
-  cv::warpAffine(*fabric.pixels, piece, texel_of_pixel, area.size(),
-                 cv::INTER_LINEAR | cv::WARP_INVERSE_MAP, cv::BORDER_REFLECT);
-  return piece;
-}
-
-void Easel::shade_in(const cv::Rect& area, const cv::Mat1b& mask, const cv::Mat1b& soft,
-                     const cv::Mat3b& cloth, const Fabric& fabric, double sigma) {
-  const int step = std::max(1, static_cast<int>(sigma / 3));
-  const float per_step = static_cast<float>(sigma * 1.2 / (2 * step) / 255);
-  const auto light_x = static_cast<float>(light_.x);
-  const auto light_y = static_cast<float>(light_.y);
-  const std::array<float, 3> flat{static_cast<float>(fabric.flat.blue),
-                                  static_cast<float>(fabric.flat.green),
-                                  static_cast<float>(fabric.flat.red)};
-  const bool has_cloth = !cloth.empty();
+  const int blur = pixels(2 * roundness, camera_) | 1;
+  const cv::Point margin(2 * blur, 2 * blur);
+  cv::Rect area = cv::boundingRect(mask);
+  if (area.empty()) return;
+  area = cv::Rect(area.tl() - margin, area.br() + margin) & cv::Rect({}, mask.size());
+  cv::Mat1f inside;
+  mask(area).convertTo(inside, CV_32F, 1.0 / 255);
+  cv::Mat1f height;
+  cv::blur(inside, height, {blur, blur});
+  cv::blur(height, height, {blur, blur});
+  const cv::Mat1f slope(cv::Mat(slope_towards(light_, height) * blur));
   for (int y = 0; y < area.height; ++y) {
-    const cv::Vec3b* const thread = has_cloth ? cloth[y] : nullptr;
-    cv::Vec3b* const out = colour_[area.y + y] + area.x;
-    std::uint8_t* const cover = cover_[area.y + y] + area.x;
-    const float* const folds = folds_[area.y + y] + area.x;
-    const std::uint8_t* const row = soft[y];
-    const std::uint8_t* const above = soft[std::max(y - step, 0)];
-    const std::uint8_t* const below = soft[std::min(y + step, area.height - 1)];
-    const std::uint8_t* const inside = mask[y];
     for (int x = 0; x < area.width; ++x) {
-      const float near = static_cast<float>(row[x]) / 255;
-      if (inside[x] < 255 && near > 0.02F) {  // contact shadow on what lies underneath
-        const float dim = 1 - 0.42F * near;
-        for (int c = 0; c < 3; ++c) {
-          out[x][c] = static_cast<std::uint8_t>(static_cast<float>(out[x][c]) * dim);
-        }
-      }
-      if (inside[x] == 0) continue;
-      const float gx =
-          static_cast<float>(row[std::min(x + step, area.width - 1)] - row[std::max(x - step, 0)]) *
-          per_step;
-      const float gy = static_cast<float>(below[x] - above[x]) * per_step;
-      float shade = 1 - 0.34F * (gx * light_x + gy * light_y) - 0.26F * (1 - near);
-      if (fabric.folds) shade *= folds[x];
-      const float share = static_cast<float>(inside[x]) / 255;
-      for (int c = 0; c < 3; ++c) {
-        const float ink =
-            !has_cloth ? flat[static_cast<std::size_t>(c)] : static_cast<float>(thread[x][c]);
-        // A little sheen, so that folds are visible in black cloth too.
-        const float lit = std::clamp(ink * shade + 26 * (shade - 1), 0.0F, 255.0F);
-        const float under = static_cast<float>(out[x][c]);
-        out[x][c] = static_cast<std::uint8_t>(under + (lit - under) * share);
-      }
-      cover[x] = std::max(cover[x], inside[x]);
+      cv::Vec3f& out = picture_(area.y + y, area.x + x);
+      const float share = inside(y, x);
+      out *= 1 - 0.42F * height(y, x) * (1 - share);  // its shadow on what lies underneath
+      if (share == 0) continue;
+      const float edge = 1 + 0.3F * slope(y, x) - 0.26F * (1 - height(y, x));
+      const float light = edge * folds_(area.y + y, area.x + x);
+      // A little sheen, so that folds are visible in black cloth too.
+      const cv::Vec3f lit =
+          cv::Vec3f(ink(area.y + y, area.x + x)) * light + cv::Vec3f::all(26 * (light - 1));
+      out += (lit - out) * share;
     }
   }
 }

@@ -1,61 +1,49 @@
 /// Paints the parts of a figure over one another, with folds, light and shadow.
 #pragma once
 
-#include <opencv2/core.hpp>
+#include <seam/random.hpp>
 
-#include "stages/dataset/wardrobe/camera.hpp"
-#include "stages/dataset/wardrobe/design.hpp"
 #include "stages/dataset/wardrobe/shapes.hpp"
 
 namespace seam::stages::wardrobe {
 
-/// The source of a part's pixels: a cloth laid over the figure, or one colour.
-struct Fabric {
-  const cv::Mat3b* pixels = nullptr;
-  double texels_per_unit = 1;
-  Point origin;     ///< the point of the figure where the cloth's middle lies
-  double turn = 0;  ///< how the cloth is turned, radians
-  Colour flat;
-  bool folds = true;  ///< lies in folds, as cloth does and skin does not
+/// Figure units to canvas pixels.
+struct Camera {
+  double scale = 100;
+  Point centre;            ///< on the canvas
+  Point target;            ///< on the figure, and the middle of the cloth
+  double narrowing = 1;    ///< a turned figure is narrower,
+  double front_shift = 0;  ///< and its front moves aside
+  double sway = 0;         ///< weight on one leg: the lower body moves aside
+  double turn = 0;         ///< of the camera, radians
+
+  [[nodiscard]] Point operator()(const Point& p) const;
+  /// Where a point of the cloth is: cloth does not bulge.
+  [[nodiscard]] Point flat(const Point& p) const;
 };
 
-/// Blurs a mask widely and cheaply: at a quarter of the size.
-[[nodiscard]] cv::Mat1b softened(const cv::Mat1b& mask, double sigma);
-
-/// Paints parts of a figure over one another and keeps what they cover.
 class Easel {
  public:
-  Easel(int side, const Camera& camera, Point light);
+  /// Paints on `picture`. `light` is a direction on it; parts of the garment are cut from `cloth`.
+  Easel(cv::Mat3f picture, const Camera& camera, Point light, const cv::Mat3b& cloth);
 
-  /// Soft ridges and furrows: each line has a half width and a height, in figure units.
-  struct Fold {
-    Points line;
-    double width = 0.02;
-    double height = 1;
-  };
-  void lay_folds(const std::vector<Fold>& folds);
+  /// Whatever is painted between these heights afterwards has folds.
+  void lay_folds(Random& random, double top, double bottom);
   /// `roundness`: how wide its edges curve away from the viewer, figure units.
-  void fill(const Points& outline, const Fabric& fabric, double roundness);
+  void fill(const Points& outline, const Colour& colour, double roundness = 0.03);
+  /// Fills an outline with the cloth.
+  void cut(const Points& outline, double roundness = 0.03);
   /// A line on top of what is there; width in figure units.
-  void stroke(const Points& line, const Colour& colour, double width, bool closed = false);
-  /// Stitches: a broken line.
-  void stitch(const Points& line, const Colour& colour);
-
-  [[nodiscard]] const cv::Mat3b& colour() const { return colour_; }
-  [[nodiscard]] const cv::Mat1b& cover() const { return cover_; }
+  void stroke(const Points& line, const Colour& colour, double width);
 
  private:
-  [[nodiscard]] cv::Rect bounds(const Points& outline, int margin) const;
-  /// The piece of cloth that lies over an area of the canvas.
-  [[nodiscard]] cv::Mat3b cut(const Fabric& fabric, const cv::Rect& area) const;
-  void shade_in(const cv::Rect& area, const cv::Mat1b& mask, const cv::Mat1b& soft,
-                const cv::Mat3b& cloth, const Fabric& fabric, double sigma);
+  void paint(const Points& outline, const cv::Mat3b& ink, double roundness);
 
   Camera camera_;
   Point light_;
-  cv::Mat3b colour_;
-  cv::Mat1b cover_;
-  cv::Mat1f folds_;
+  cv::Mat3f picture_;
+  cv::Mat1f folds_;  ///< brightness
+  cv::Mat3b cloth_;  ///< as it lies on the canvas
 };
 
 }  // namespace seam::stages::wardrobe

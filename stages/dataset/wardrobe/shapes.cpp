@@ -6,70 +6,49 @@
 
 namespace seam::stages::wardrobe {
 
+double brightness(const Colour& colour) {
+  return colour.dot({0.114, 0.587, 0.299});
+}
+
+Colour mixed(const Colour& a, const Colour& b, double share_of_b) {
+  return a + (b - a) * share_of_b;
+}
+
 cv::Point fixed_point(const Point& p) {
   return {static_cast<int>(std::lround(p.x * (1 << subpixel_bits))),
           static_cast<int>(std::lround(p.y * (1 << subpixel_bits)))};
 }
 
-cv::Scalar scalar(const Colour& c) {
-  return {c.blue, c.green, c.red};
-}
-
-Colour scaled(const Colour& c, double factor) {
-  return {std::min(c.red * factor, 255.0), std::min(c.green * factor, 255.0),
-          std::min(c.blue * factor, 255.0)};
-}
-
-Colour mixed(const Colour& a, const Colour& b, double share) {
-  return {a.red + (b.red - a.red) * share, a.green + (b.green - a.green) * share,
-          a.blue + (b.blue - a.blue) * share};
-}
-
-double brightness(const Colour& c) {
-  return 0.299 * c.red + 0.587 * c.green + 0.114 * c.blue;
-}
-
-Colour seam_colour(const Colour& cloth) {
-  return brightness(cloth) > 60 ? scaled(cloth, 0.62) : mixed(cloth, {255, 255, 255}, 0.25);
-}
-
-Point along(const Point& a, const Point& b, double t) {
-  return a + (b - a) * t;
-}
-
-Point mirrored(const Point& p) {
-  return {-p.x, p.y};
-}
-
-Outline& Outline::line(Point to) {
-  points_.push_back(to);
-  return *this;
-}
-
-Outline& Outline::curve(Point first, Point second, Point to) {
-  const Point from = points_.back();
-  constexpr int steps = 10;
-  for (int i = 1; i <= steps; ++i) {
-    const double t = double(i) / steps;
-    const double s = 1 - t;
-    points_.push_back(from * (s * s * s) + first * (3 * s * s * t) + second * (3 * s * t * t) +
-                      to * (t * t * t));
+Points smooth(const Points& through) {
+  Points curve{through.front()};
+  for (std::size_t i = 0; i + 1 < through.size(); ++i) {
+    const Point from = through[i];
+    const Point to = through[i + 1];
+    if (from == to) continue;
+    // A Catmull-Rom spline: the slope at a point is that between its neighbours.
+    const Point slope_from = (to - through[i == 0 ? 0 : i - 1]) * 0.5;
+    const Point slope_to = (through[std::min(i + 2, through.size() - 1)] - from) * 0.5;
+    constexpr int steps = 8;
+    for (int step = 1; step <= steps; ++step) {
+      const double t = double(step) / steps;
+      const double s = 1 - t;
+      curve.push_back(from * (s * s * (1 + 2 * t)) + slope_from * (s * s * t) +
+                      to * (t * t * (1 + 2 * s)) - slope_to * (t * t * s));
+    }
   }
-  return *this;
+  return curve;
 }
 
-Outline& Outline::follow(const Points& more) {
-  points_.insert(points_.end(), more.begin(), more.end());
-  return *this;
-}
-
-Points ellipse(Point centre, double rx, double ry) {
-  Points points;
-  for (int i = 0; i < 36; ++i) {
-    const double t = 2 * std::numbers::pi * i / 36;
-    points.emplace_back(centre.x + rx * std::cos(t), centre.y + ry * std::sin(t));
-  }
+Points mirrored(Points points) {
+  for (Point& p : points) p.x = -p.x;
   return points;
+}
+
+Points symmetric(const Points& right_half) {
+  Points outline = smooth(right_half);
+  const Points left = mirrored(outline);
+  outline.insert(outline.end(), left.rbegin(), left.rend());
+  return outline;
 }
 
 Points tube(const Points& line, const std::vector<double>& half_widths) {
@@ -77,13 +56,30 @@ Points tube(const Points& line, const std::vector<double>& half_widths) {
   Points right;
   for (std::size_t i = 0; i < line.size(); ++i) {
     const Point way = line[std::min(i + 1, line.size() - 1)] - line[i == 0 ? 0 : i - 1];
-    const double length = std::max(std::hypot(way.x, way.y), 1e-9);
-    const Point aside(-way.y / length * half_widths[i], way.x / length * half_widths[i]);
+    const Point aside = Point(-way.y, way.x) * (half_widths[i] / std::hypot(way.x, way.y));
     left.push_back(line[i] + aside);
     right.push_back(line[i] - aside);
   }
   left.insert(left.end(), right.rbegin(), right.rend());
   return left;
+}
+
+Points placed(Points outline, Point centre, double scale, double turn) {
+  const Point x = Point(std::cos(turn), std::sin(turn)) * scale;
+  const Point y(-x.y, x.x);
+  for (Point& p : outline) p = centre + x * p.x + y * p.y;
+  return outline;
+}
+
+Points ellipse(Point centre, double radius_x, double radius_y) {
+  Points points;
+  constexpr int corners = 36;
+  for (int i = 0; i < corners; ++i) {
+    const double angle = 2 * std::numbers::pi * i / corners;
+    points.emplace_back(centre.x + radius_x * std::cos(angle),
+                        centre.y + radius_y * std::sin(angle));
+  }
+  return points;
 }
 
 }  // namespace seam::stages::wardrobe

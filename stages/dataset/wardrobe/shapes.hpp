@@ -1,12 +1,15 @@
-/// The building blocks of the wardrobe's figures: points, outlines and tubes in figure units, and
-/// colours.
+/// The building blocks of the wardrobe's pictures: colours and outlines.
 #pragma once
 
 #include <opencv2/core.hpp>
-
-#include "stages/dataset/wardrobe/design.hpp"
+#include <vector>
 
 namespace seam::stages::wardrobe {
+
+/// Blue, green, red: 0..255.
+using Colour = cv::Vec3d;
+[[nodiscard]] double brightness(const Colour& colour);
+[[nodiscard]] Colour mixed(const Colour& a, const Colour& b, double share_of_b);
 
 using Point = cv::Point2d;
 using Points = std::vector<Point>;
@@ -15,33 +18,17 @@ using Points = std::vector<Point>;
 inline constexpr int subpixel_bits = 4;
 [[nodiscard]] cv::Point fixed_point(const Point& p);
 
-[[nodiscard]] cv::Scalar scalar(const Colour& c);
-[[nodiscard]] Colour scaled(const Colour& c, double factor);
-[[nodiscard]] Colour mixed(const Colour& a, const Colour& b, double share);
-[[nodiscard]] double brightness(const Colour& c);
-/// The colour of thread or a seam on a cloth: darker, or lighter on dark cloth.
-[[nodiscard]] Colour seam_colour(const Colour& cloth);
-
-/// `t` of the way from a to b.
-[[nodiscard]] Point along(const Point& a, const Point& b, double t);
-[[nodiscard]] Point mirrored(const Point& p);
-
-/// A closed shape made of lines and Bezier curves.
-class Outline {
- public:
-  explicit Outline(Point start) : points_{start} {}
-  Outline& line(Point to);
-  Outline& curve(Point first, Point second, Point to);
-  Outline& follow(const Points& more);
-  [[nodiscard]] const Points& points() const { return points_; }
-  operator const Points&() const { return points_; }
-
- private:
-  Points points_;
-};
-
-[[nodiscard]] Points ellipse(Point centre, double rx, double ry);
+/// A curve through all points. A point that is given twice in a row is a corner.
+[[nodiscard]] Points smooth(const Points& through);
+/// The points on the other side of x = 0.
+[[nodiscard]] Points mirrored(Points points);
+/// A closed outline that is symmetric about x = 0, from points of its right half (see smooth),
+/// which begins and ends in the middle.
+[[nodiscard]] Points symmetric(const Points& right_half);
 /// A tube around a line, with a half width at each of its points.
 [[nodiscard]] Points tube(const Points& line, const std::vector<double>& half_widths);
+/// An outline around the origin, scaled, turned and moved.
+[[nodiscard]] Points placed(Points outline, Point centre, double scale, double turn);
+[[nodiscard]] Points ellipse(Point centre, double radius_x, double radius_y);
 
 }  // namespace seam::stages::wardrobe

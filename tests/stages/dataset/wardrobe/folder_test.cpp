@@ -172,16 +172,18 @@ TEST(WardrobeFolder, RefusesAFolderOfOthersOrThatCannotBeWritten) {
   EXPECT_REFUSED(provide_wardrobe("/proc/wardrobe", small), Fault::data, "/proc/wardrobe");
 }
 
-TEST(WardrobeFolder, RefusesAWardrobeWithOtherParameters) {
+TEST(WardrobeFolder, RefusesAWardrobeWithOtherParametersOrOfAnotherVersion) {
   const TemporaryFolder folder;
   provide_wardrobe(folder.path(), small);
   const auto before = contents(folder.path());
   WardrobeOptions other = small;
   other.items = 8;
   EXPECT_REFUSED(provide_wardrobe(folder.path(), other), Fault::configuration,
-                 "a wardrobe with other parameters (drawing = 1, items = 6, colours = 2, views = "
-                 "2, size = 32, test_share = 0.5, seed = 3)");
+                 "a wardrobe with other parameters or from another version");
   EXPECT_EQ(contents(folder.path()), before);
+  folder.write("wardrobe.txt", "Seam wardrobe\ndrawing = 1\nitems = 6\n");
+  EXPECT_REFUSED(provide_wardrobe(folder.path(), small), Fault::configuration,
+                 "from another version of Seam");
 }
 
 TEST(WardrobeFolder, TakesThatOfAProcessThatWasFaster) {
