@@ -47,11 +47,13 @@ struct ShortText {
 };
 
 /// Removes ", std::allocator<...>" and blanks before '>': GCC includes or omits default template
-/// arguments, depending on how the source mentions the type first.
+/// arguments, depending on how the source mentions the type first. Also removes "seam::", which
+/// only Clang writes.
 template <class T>
 constexpr auto plain_type() {
   constexpr std::string_view spelled = spelled_type<T>();
   constexpr std::string_view allocator = ", std::allocator<";
+  constexpr std::string_view seam = "seam::";
   ShortText<spelled.size() + 1> plain;
   for (std::size_t at = 0; at < spelled.size(); ++at) {
     while (spelled.substr(at, allocator.size()) == allocator) {
@@ -59,6 +61,8 @@ constexpr auto plain_type() {
       for (int open = 1; open > 0; ++at)
         open += spelled[at] == '<' ? 1 : spelled[at] == '>' ? -1 : 0;
     }
+    const bool begins = at == 0 || spelled[at - 1] == '<' || spelled[at - 1] == ' ';
+    if (begins && spelled.substr(at, seam.size()) == seam) at += seam.size();
     if (at >= spelled.size()) break;
     if (spelled[at] == ' ' && at + 1 < spelled.size() && spelled[at + 1] == '>') continue;
     plain.text[plain.size++] = spelled[at];
