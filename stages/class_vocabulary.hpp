@@ -82,6 +82,18 @@ class ClassVocabulary {
                 Fault::configuration);
   }
 
+  /// For a loss that trains the classes to be items.
+  void trained_as_items() { are_items_ = true; }
+  /// Throws seam::Error if a loss of this run trains the classes to be items.
+  void require_categories() const {
+    if (!are_items_) return;
+    throw Error(
+        "a loss trains the model's classes to be items (labels = \"item\"), but they are "
+        "compared with categories; evaluate items by retrieval, or train with labels = "
+        "\"category\"",
+        Fault::configuration);
+  }
+
   /// How many categories the data sets before the model in the flow under way have names for; 0 if
   /// they name none.
   [[nodiscard]] std::int64_t named() const {
@@ -110,6 +122,7 @@ class ClassVocabulary {
 
   Refs<CategoryNames> data_sets_;
   std::vector<const CategoryNames*> all_;  // owned by the host, which keeps them for the run
+  bool are_items_ = false;
 };
 
 }  // namespace seam::stages

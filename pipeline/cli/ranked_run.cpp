@@ -185,10 +185,10 @@ void refuse_unless_shareable(const CheckedPipeline& pipeline, const Ranks& ranks
         Fault::configuration);
   }
   refuse_steps_without_order(pipeline);
-  if (const auto outside = written_elsewhere(pipeline)) {
+  for (const WrittenElsewhere& outside : written_elsewhere(pipeline)) {
     throw Error(fmt::format("stage '{}' may write to '{}', and all ranks would do so at once; use "
                             "a path relative to the run folder: --set {}=FOLDER",
-                            outside->stage, outside->path, outside->key),
+                            outside.stage, outside.path, outside.key),
                 Fault::configuration);
   }
 }

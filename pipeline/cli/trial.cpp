@@ -37,14 +37,14 @@ RunOptions trial_options(const CheckedPipeline& pipeline, const ScratchFolder& f
 }
 
 void refuse_writing_elsewhere(const CheckedPipeline& pipeline, const std::string& what) {
-  const auto outside = written_elsewhere(pipeline);
-  if (!outside) return;
-  throw Error(fmt::format("{} does not run stage '{}' ({}), which may write to '{}'; use a "
-                          "path relative to the temporary run folder (for a data set, to the "
-                          "working directory) instead: --set {}=check",
-                          what, outside->stage, pipeline.stages.at(outside->stage)->type(),
-                          outside->path, outside->key),
-              Fault::configuration);
+  for (const WrittenElsewhere& outside : written_elsewhere(pipeline)) {
+    throw Error(fmt::format("{} does not run stage '{}' ({}), which may write to '{}'; use a "
+                            "path relative to the temporary run folder (for a data set, to the "
+                            "working directory) instead: --set {}=check",
+                            what, outside.stage, pipeline.stages.at(outside.stage)->type(),
+                            outside.path, outside.key),
+                Fault::configuration);
+  }
 }
 
 }  // namespace seam::host

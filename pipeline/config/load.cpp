@@ -17,6 +17,7 @@
 #include "pipeline/config/like.hpp"
 #include "pipeline/config/merge.hpp"
 #include "pipeline/config/paths.hpp"
+#include "pipeline/config/replicates.hpp"
 #include "pipeline/config/resolved.hpp"
 #include "pipeline/config/settings.hpp"
 #include "pipeline/config/stages.hpp"
@@ -177,6 +178,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   for (const FlowSpec& flow : spec.flows) check_fields(flow, stages, findings);
   check_tensorboard(*tree, known, findings);
   settle_kept_metric(*tree, stages, spec.flows, of, spec.schedule, findings);
+  if (!findings.has_errors() && of == PipelineOf::user) check_replicates(spec, stages, findings);
   if (findings.has_errors()) return std::nullopt;
 
   bind_references(stages);

@@ -73,21 +73,26 @@ Training training_of(const CheckedPipeline& pipeline, const std::string& model,
   return found;
 }
 
-/// Finds stages of the flow that read a prediction that nothing trains.
-std::optional<UntrainedField> untrained_at(const CheckedPipeline& pipeline, const FlowSpec& flow,
-                                           std::size_t node) {
-  if (!has(description_at(pipeline, flow, node).needs, field_name::predicted_category))
-    return std::nullopt;
-  const auto from = provider(pipeline, flow, node, field_name::predicted_category);
-  if (!from) return std::nullopt;
-  const Description& model = description_at(pipeline, flow, *from);
-  const std::string& name = flow.nodes[*from].stage;
+/// The scores that a model's prediction depends on, or `field` itself if it has scores.
+std::optional<std::string_view> scores_of(const Description& model, std::string_view field) {
+  if (std::ranges::find(class_scores, field) != class_scores.end()) return field;
   const auto scores = std::ranges::find_if(
-      class_scores, [&](std::string_view field) { return has(model.provides, field); });
-  if (scores == class_scores.end() || imports_weights(pipeline, name)) return std::nullopt;
+      class_scores, [&](std::string_view one) { return has(model.provides, one); });
+  return scores == class_scores.end() ? std::nullopt : std::optional(*scores);
+}
+
+/// Whether a stage of the flow reads a field of class scores that nothing trains.
+std::optional<UntrainedField> untrained_at(const CheckedPipeline& pipeline, const FlowSpec& flow,
+                                           std::size_t node, std::string_view field) {
+  if (!has(description_at(pipeline, flow, node).needs, field)) return std::nullopt;
+  const auto from = provider(pipeline, flow, node, field);
+  if (!from) return std::nullopt;
+  const std::string& name = flow.nodes[*from].stage;
+  const auto scores = scores_of(description_at(pipeline, flow, *from), field);
+  if (!scores || imports_weights(pipeline, name)) return std::nullopt;
   if (training_of(pipeline, name, *scores) != Training::of_other_fields) return std::nullopt;
-  return UntrainedField{flow.name, flow.nodes[node].stage,
-                        std::string(field_name::predicted_category), name, std::string(*scores)};
+  return UntrainedField{flow.name, flow.nodes[node].stage, std::string(field), name,
+                        std::string(*scores)};
 }
 
 }  // namespace
@@ -97,13 +102,20 @@ std::vector<UntrainedField> untrained_fields(const CheckedPipeline& pipeline) {
   for (const FlowSpec* flow : flows_that_run(pipeline.spec)) {
     if (trains(pipeline, *flow)) continue;
     for (std::size_t at = 0; at < flow->nodes.size(); ++at) {
-      if (auto untrained = untrained_at(pipeline, *flow, at)) found.push_back(*untrained);
+      for (const std::string_view field :
+           {field_name::predicted_category, field_name::class_lengths, field_name::logits}) {
+        if (auto untrained = untrained_at(pipeline, *flow, at, field)) found.push_back(*untrained);
+      }
     }
   }
   return found;
 }
 
 std::string to_text(const UntrainedField& untrained) {
+  if (untrained.field == untrained.scores) {
+    return fmt::format("{} reads {} of {}, which no loss trains", untrained.stage, untrained.field,
+                       untrained.model);
+  }
   return fmt::format("{} reads {}, but no loss trains {} of {}", untrained.stage, untrained.field,
                      untrained.scores, untrained.model);
 }

@@ -1,6 +1,6 @@
-/// Finds evaluations of a prediction that nothing trains. A model predicts a category by its
-/// `class_lengths` or `logits`; if no loss reads them, the prediction is a guess, and so is every
-/// result that depends on it.
+/// Finds evaluations of class scores or of a prediction that nothing trains. A model predicts a
+/// category by its `class_lengths` or `logits`; if no loss reads them, the prediction is a guess,
+/// and so is every result that depends on it.
 ///
 ///     train     model ──► loss.triplet            reads `embedding`: class_lengths stay untrained
 ///     evaluate  model ──► search                  mask "predicted" reads `predicted_category`
@@ -22,7 +22,7 @@ inline constexpr std::array class_scores{field_name::class_lengths, field_name::
 struct UntrainedField {
   std::string flow;    ///< which evaluates
   std::string stage;   ///< which reads the field
-  std::string field;   ///< "predicted_category"
+  std::string field;   ///< "predicted_category", or the scores themselves
   std::string model;   ///< which provides it
   std::string scores;  ///< the scores that the prediction depends on: "class_lengths"
 

@@ -17,6 +17,7 @@
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/plugins/description_cache.hpp"
 #include "pipeline/run/clock.hpp"
+#include "pipeline/run/data_files.hpp"
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/run.hpp"
 #include "seam/error.hpp"
@@ -53,6 +54,28 @@ void refuse_twins(const std::vector<PlannedRun>& runs, const std::vector<std::st
     if (is_new) continue;
     refuse_sweep(fmt::format("runs '{}' and '{}' would be identical; list each value once",
                              runs[first->second].name, runs[at].name));
+  }
+}
+
+/// Refuses runs whose stages would replace each other's files. `written`: by stage and path, the
+/// runs of this shard before.
+void refuse_shared_files(const PlannedRun& run, const CheckedPipeline& pipeline, const Shard& shard,
+                         std::map<std::pair<std::string, std::string>, std::string>& written) {
+  for (const WrittenElsewhere& outside : written_elsewhere(pipeline)) {
+    if (!pipeline.stages.at(outside.stage)->description().only_writes) continue;
+    const fs::path path = fs::path(outside.path) / "";  // "a" and "a/" are one folder
+    const auto [before, is_new] =
+        written.emplace(std::pair(outside.stage, path.lexically_normal().string()), run.name);
+    const bool is_varied = std::ranges::any_of(
+        run.settings, [&](const auto& setting) { return setting.first == outside.key; });
+    if (is_new && (shard.of == 1 || is_varied)) continue;
+    refuse_sweep(fmt::format(
+        "stage '{}' would write to '{}' in {}, and replace the files of the first; use a path "
+        "relative to the run folder: --set {}=FOLDER",
+        outside.stage, outside.path,
+        is_new ? "the runs of all shards"
+               : fmt::format("runs '{}' and '{}'", before->second, run.name),
+        outside.key));
   }
 }
 
@@ -347,6 +370,7 @@ CheckedSweep check_sweep(const SweepRequest& request) {
     return prepared.loaded.pipeline ? prepared.loaded.pipeline->spec.roles : Roles();
   });
   bool sound = true;
+  std::map<std::pair<std::string, std::string>, std::string> written;
   for (const PlannedRun& run : sweep.plan.runs) {
     if (ChildProcesses::stop_pending()) throw Error("stopped; nothing was run", Fault::cancelled);
     PreparedRun prepared = prepare(run);
@@ -358,6 +382,7 @@ CheckedSweep check_sweep(const SweepRequest& request) {
     sound = sound && prepared.loaded.pipeline.has_value();
     if (!sound) continue;
     const CheckedPipeline& pipeline = *prepared.loaded.pipeline;
+    refuse_shared_files(run, pipeline, request.shard, written);
     sweep.plan.name = pipeline.spec.name;
     sweep.plan.threads = prepared.threads;
     sweep.pipelines.push_back(pipeline.spec.resolved);

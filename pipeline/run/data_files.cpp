@@ -83,7 +83,8 @@ std::map<std::string, std::string> initial_files(const CheckedPipeline& pipeline
   return files;
 }
 
-std::optional<WrittenElsewhere> written_elsewhere(const CheckedPipeline& pipeline) {
+std::vector<WrittenElsewhere> written_elsewhere(const CheckedPipeline& pipeline) {
+  std::vector<WrittenElsewhere> written;
   const std::vector<std::string> opened = opening_order(pipeline.spec);
   for (const StageSpec& stage : pipeline.spec.stages) {
     if (std::ranges::find(opened, stage.name) == opened.end()) continue;
@@ -96,10 +97,10 @@ std::optional<WrittenElsewhere> written_elsewhere(const CheckedPipeline& pipelin
       std::string path = text_value(stage, parameter.name);
       const fs::path normal = fs::path(path).lexically_normal();
       if (normal.empty() || (normal.is_relative() && *normal.begin() != "..")) continue;
-      return WrittenElsewhere{stage.name, key_of(stage, parameter), std::move(path)};
+      written.push_back({stage.name, key_of(stage, parameter), std::move(path)});
     }
   }
-  return std::nullopt;
+  return written;
 }
 
 }  // namespace seam::host

@@ -38,7 +38,8 @@ struct WrittenElsewhere {
   std::string key;  ///< "stage.embeddings.folder"
   std::string path;
 };
-[[nodiscard]] std::optional<WrittenElsewhere> written_elsewhere(const CheckedPipeline& pipeline);
+/// In the order of the stages.
+[[nodiscard]] std::vector<WrittenElsewhere> written_elsewhere(const CheckedPipeline& pipeline);
 
 /// The keys of both whose content is different now; `Content` is a hash or digest.
 template <class Content>

@@ -166,11 +166,11 @@ void refuse_unless_splittable(const CheckedPipeline& pipeline) {
     }
     if (!sharding.obstacle.empty()) throw cannot_split(flow, sharding);
   }
-  if (const auto outside = written_elsewhere(pipeline)) {
+  for (const WrittenElsewhere& outside : written_elsewhere(pipeline)) {
     refuse_shard(
         fmt::format("stage '{}' may write to '{}', which all shards would share; use a path "
                     "relative to the run folder: --set {}=FOLDER",
-                    outside->stage, outside->path, outside->key));
+                    outside.stage, outside.path, outside.key));
   }
 }
 

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <utility>
 
 #include "pipeline/config/initial_weights.hpp"
 #include "pipeline/run/data_files.hpp"
 #include "pipeline/run/services.hpp"
+#include "pipeline/text/json.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "sdk/src/weights_metadata.hpp"
 #include "seam/error.hpp"
@@ -39,6 +41,13 @@ void warn_of_changes_since(const Launch& training, const Launch& now, const RunI
                   enumerated(changed)));
 }
 
+/// Whether the run's summary says that its schedule is complete.
+bool is_complete(const std::filesystem::path& run) {
+  std::ifstream file(run / "summary.json");
+  const Json summary = Json::parse(file, nullptr, false);
+  return summary.is_object() && summary.value("complete", false);
+}
+
 std::vector<std::string> check_imported_files(const CheckedPipeline& pipeline, const Launch& now) {
   std::vector<std::string> warnings;
   for (const StageSpec& stage : pipeline.spec.stages) {
@@ -46,6 +55,11 @@ std::vector<std::string> check_imported_files(const CheckedPipeline& pipeline, c
     if (runner == pipeline.stages.end()) continue;
     const std::filesystem::path run = initial_weights(stage, runner->second->description());
     if (run.empty() || !std::filesystem::exists(run / "resolved.toml")) continue;
+    if (!is_complete(run)) {
+      warnings.push_back(
+          fmt::format("run '{}' is not complete: stage '{}' imports the weights of its {}",
+                      run.string(), stage.name, weights_file(run).path.filename().string()));
+    }
     std::vector<std::string> changed = changed_data(read_launch(run).data, now.data);
     std::erase_if(changed, [&](const std::string& key) {
       return !key.starts_with("stage." + stage.name + ".");

@@ -27,8 +27,8 @@ void warn_of_other_folder(const Launch& recorded, const Launch& now, RunServices
 void warn_of_changes_since(const Launch& training, const Launch& now, const RunIdentity& identity,
                            RunServices& services);
 
-/// Warnings for stages that import weights from a run folder and read other files than in that run:
-/// a different network may have weights of the same names.
+/// Warnings for stages that import weights from the folder of a run that is not complete, or in
+/// which they read other files: a different network may have weights of the same names.
 [[nodiscard]] std::vector<std::string> check_imported_files(const CheckedPipeline& pipeline,
                                                             const Launch& now);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <new>
@@ -69,6 +70,7 @@ class Run final {
   void end();
   /// Shows the score and the suggested next command.
   void show_score();
+  void warn_of_lost_packets();
   RunSummary summary();
 
   CheckedPipeline& pipeline_;  // these five are the caller's and outlive the run
@@ -455,9 +457,26 @@ void Run::show_score() {
                     "evaluates the same data with the same protocol",
                     floor));
   }
+  if (!summary_.scores.empty()) warn_of_lost_packets();
   const Screen& screen = display_.screens().results;
   display_.score(score_table(summary_.scores, spec_.schedule, screen));
   display_.result(next_text(summary_, spec_, screen));
+}
+
+/// Queries and gallery images that failed or were dropped change a score.
+void Run::warn_of_lost_packets() {
+  for (const FlowTotal& total : summary_.flows) {
+    const auto flow = std::ranges::find(spec_.flows, total.flow, &FlowSpec::name);
+    if (flow == spec_.flows.end() || trains(pipeline_, *flow)) continue;
+    std::uint64_t lost = 0;
+    for (const StageCount& stage : total.stages) {
+      lost += stage.failed;
+      for (const auto& [reason, count] : stage.dropped) lost += count;
+    }
+    if (lost == 0) continue;
+    services_->warn(fmt::format("flow '{}' lost {}: the scores are without them", total.flow,
+                                packets_text(lost)));
+  }
 }
 
 RunSummary Run::summary() {

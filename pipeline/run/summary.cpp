@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <functional>
 #include <utility>
 
 #include "pipeline/run/clock.hpp"

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <fstream>
 #include <span>
 #include <utility>
 
@@ -26,6 +27,17 @@ bool is_zero(std::string_view text) {
   return text.find_first_not_of('0') == std::string_view::npos;
 }
 
+/// Returns `path`, unless another file than a trace would be lost.
+const std::filesystem::path& replaceable(const std::filesystem::path& path) {
+  if (!std::filesystem::is_regular_file(path)) return path;
+  std::string line;
+  std::getline(std::ifstream(path), line);
+  if (line == "[" || std::filesystem::file_size(path) == 0) return path;
+  throw Error(
+      "'" + path.string() + "' exists and is not a trace; name another file, or delete this one",
+      Fault::configuration);
+}
+
 }  // namespace
 
 bool is_traceparent(std::string_view text) {
@@ -47,7 +59,8 @@ bool is_traceparent(std::string_view text) {
 }
 
 Trace::Trace(const std::filesystem::path& path, const std::string& traceparent)
-    : file_(path, O_WRONLY | O_CREAT | O_TRUNC), began_(std::chrono::steady_clock::now()) {
+    : file_(replaceable(path), O_WRONLY | O_CREAT | O_TRUNC),
+      began_(std::chrono::steady_clock::now()) {
   waiting_ = "[";
   if (!traceparent.empty()) {
     add(json_line({{"name", "process_name"},

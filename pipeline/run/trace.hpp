@@ -34,8 +34,8 @@ bool is_traceparent(std::string_view text);
 
 class Trace final : public CallListener {
  public:
-  /// Replaces the file. `traceparent` is named in the timeline if it is not empty. Throws
-  /// seam::Error if the file cannot be written.
+  /// Replaces an older trace. `traceparent` is named in the timeline if it is not empty. Throws
+  /// seam::Error if the file cannot be written, or is not a trace.
   explicit Trace(const std::filesystem::path& path, const std::string& traceparent = {});
 
   void called(const StageCall& call) override;

@@ -197,11 +197,13 @@ void Category::declare(Declaration& d) {
                 "number of " + std::string(split_names[split]) +
                     " images that the lists must have (" + official[split] +
                     " in the official ones)")
-        .at_least(0);
+        .at_least(0)
+        .same_results();
   }
   d.parameter("expect_categories", expected_categories_,
               "number of categories that must be numbered (46 used ones in the official lists)")
-      .at_least(1);
+      .at_least(1)
+      .same_results();
   declare_rows(d, {.item = "the image's folder",
                    .category = "from 0, in the order of list_category_cloth.txt",
                    .index = "position in the split, from 0, before folds cut it"});

@@ -71,8 +71,9 @@ void Folds::declare(Declaration& d) {
               "train: everything except the held-out fold or items; held_out: only these",
               {{"train", FoldPart::train}, {"held_out", FoldPart::held_out}});
   d.parameter(
-      "fold_seed", seed_,
-      "seed of the split; stages of one experiment must use the same seed to get the same items");
+       "fold_seed", seed_,
+       "seed of the split; stages of one experiment must use the same seed to get the same items")
+      .replicate();
 }
 
 std::vector<std::size_t> Folds::chosen(std::span<const std::string> items) const {

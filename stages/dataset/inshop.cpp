@@ -83,7 +83,9 @@ void InshopPictures::declare_split(Declaration& d) {
 
 void InshopPictures::declare_counts(Declaration& d, ExpectedCounts& expected) {
   const auto expect = [&d](const char* parameter, std::optional<std::int64_t>& member,
-                           const char* doc) { d.parameter(parameter, member, doc).at_least(0); };
+                           const char* doc) {
+    d.parameter(parameter, member, doc).at_least(0).same_results();
+  };
   expect("expect_train", expected.train,
          "number of train images that the list must have (25882 in the official one)");
   expect("expect_query", expected.query,

@@ -174,6 +174,7 @@ void Landmarks::declare(Declaration& d) {
   d.parameter("expect_attributes", expected_attributes_,
               "number of attributes that must be listed (463 in the official list)")
       .at_least(1)
+      .same_results()
       .only_with("attributes", "field");
   d.provides(field::landmarks).doc("in pixels of the image in the file");
   d.provides(field::visibility);

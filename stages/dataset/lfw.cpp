@@ -35,7 +35,9 @@ void Lfw::declare(Declaration& d) {
       "images of a person are in the same fold. For the pairs of its lists, use "
       "`dataset.lfw_pairs`.");
   d.parameter("root", root_, "the folder with NAME/NAME_0001.jpg").required().folder_with({});
-  d.parameter("expect", expect_, "number of images that must exist; 0: any number").at_least(0);
+  d.parameter("expect", expect_, "number of images that must exist; 0: any number")
+      .at_least(0)
+      .same_results();
   d.parameter("only", only_,
               "a list of pairs (pairsDevTrain.txt); serve only the people on it, except those in "
               "leave_out")

@@ -131,7 +131,8 @@ void LfwPairs::declare(Declaration& d) {
       .replicate();
   d.parameter("expect", expect_,
               "number of pairs that the list must have: 6000 in pairs.txt, 2200 and 1000 in View 1")
-      .at_least(1);
+      .at_least(1)
+      .same_results();
   d.parameter("shuffle", shuffle_,
               "for training: shuffle the pairs in every epoch, depending on the run's seed");
   d.provides(field::path).doc("the image's file");

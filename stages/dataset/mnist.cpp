@@ -36,7 +36,8 @@ void Mnist::declare(Declaration& d) {
   d.parameter(
        "expect", expect_,
        "number of images that the files must have (60000 and 10000 in MNIST and Fashion-MNIST)")
-      .at_least(1);
+      .at_least(1)
+      .same_results();
   d.provides(field::image);
   d.provides(field::item).doc("the name of its class");
   d.provides(field::category).doc("the label");

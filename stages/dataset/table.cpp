@@ -69,7 +69,8 @@ void Table::declare(Declaration& d) {
   d.parameter("integers", integers_, "the same for columns of whole numbers");
   d.parameter("numbers", numbers_, "the same for columns of numbers");
   d.parameter("expect", expect_, "number of images that the split must have, before folds cut it")
-      .at_least(0);
+      .at_least(0)
+      .same_results();
   declare_rows(d);
   declare_fields(d);
 }

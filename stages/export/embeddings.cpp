@@ -45,16 +45,15 @@ std::string npy_header(std::int64_t rows, std::int64_t columns, StoredAs stored)
 
 void Embeddings::declare(Declaration& d) {
   d.doc(
-      "Writes the embeddings of a flow as `NAME.npy`, which `numpy.load` reads as [rows, "
-      "dimensions] in `precision`, and as `NAME.csv` with one line per row: `row`, `path` (the "
-      "image's name in the data set), `index`, `item`, `category` and `list` (the list or folder "
+      "Writes the embeddings of a flow as `STAGE.npy`, named after the stage, which `numpy.load` "
+      "reads as [rows, dimensions] in `precision`, and as `STAGE.csv` with one line per row: "
+      "`row`, `path` (the image's name in the data set), `index`, `item`, `category` and `list` "
+      "(the list or folder "
       "that named it) and `number` (the image's number in the flow, counting those that were "
       "dropped). The files are written when the flow has ended and are replaced if it runs again. "
       "Embeddings with NaN or infinite elements are rejected.");
   d.only_writes();
   d.parameter("folder", folder_, "folder of the files, relative to the run folder");
-  d.parameter("name", file_name_,
-              "name of both files, without an extension; empty: the stage's name");
   d.parameter("precision", stored_,
               "type of the stored numbers: float16 takes half the space and keeps about three "
               "digits; numbers beyond 65,504 are rejected",
@@ -71,7 +70,7 @@ void Embeddings::declare(Declaration& d) {
 void Embeddings::begin(Context& context) {
   flow_.enter(context);
   files_.reset();
-  const std::string path = export_path(folder_, file_name_, context).string();
+  const std::string path = export_path(folder_, context).string();
   Files files{ExportedFile(path + ".npy"), ExportedFile(path + ".csv")};
   files.vectors.write(npy_header(0, 0, stored_));
   files.table.write("row,path,index,item,category,list,number\n");

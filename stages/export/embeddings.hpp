@@ -42,7 +42,6 @@ class Embeddings final : public Compute<Sink>, public WritesParts {
   };
 
   std::filesystem::path folder_;
-  std::string file_name_;
   StoredAs stored_ = StoredAs::float32;
   OneFlow flow_;
   std::optional<Files> files_;

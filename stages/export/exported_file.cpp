@@ -85,18 +85,12 @@ void OneFlow::enter(const Context& context) {
       Fault::configuration);
 }
 
-fs::path export_path(const fs::path& folder, const std::string& name, const Context& context) {
-  const std::string file = name.empty() ? std::string(context.stage()) : name;
-  if (file == "." || file == ".." || fs::path(file).filename() != file) {
-    throw Error("parameter 'name' is '" + file +
-                    "', but must be a file name without a folder; use 'folder' for the folder",
-                Fault::configuration);
-  }
+fs::path export_path(const fs::path& folder, const Context& context) {
   if (!folder.is_absolute() && context.run_directory().empty()) {
     throw Error("the run has no run folder; give an absolute path as 'folder'",
                 Fault::configuration);
   }
-  return context.run_directory() / folder / file;  // an absolute folder is used as is
+  return context.run_directory() / folder / context.stage();  // an absolute folder is used as is
 }
 
 }  // namespace seam::stages

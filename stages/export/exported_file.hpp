@@ -50,10 +50,9 @@ class OneFlow {
   std::string flow_;
 };
 
-/// The path of `name` (empty: the stage's name) in `folder`, which is relative to the run folder.
-/// Throws seam::Error (configuration) if a run folder is needed but missing, and for names that are
-/// paths.
-std::filesystem::path export_path(const std::filesystem::path& folder, const std::string& name,
-                                  const Context& context);
+/// A path in `folder`, which is relative to the run folder, named after the stage, so that no two
+/// stages of a run write the same file. Throws seam::Error (configuration) if a run folder is
+/// needed but missing.
+std::filesystem::path export_path(const std::filesystem::path& folder, const Context& context);
 
 }  // namespace seam::stages

@@ -16,8 +16,9 @@ std::string number_or_empty(std::int64_t number) {
 
 void NearestNeighbours::declare(Declaration& d) {
   d.doc(
-      "Writes the nearest gallery images of every query as `NAME.csv`, nearest first: `query` and "
-      "`picture` as their data sets name them, with index, item and the image's category; `rank` "
+      "Writes the nearest gallery images of every query as `STAGE.csv`, named after the stage, "
+      "nearest first: `query` and `picture` as their data sets name them, with index, item and the "
+      "image's category; `rank` "
       "from 1; `distance` by the `metric` of the search, and for cosine also `similarity`, the "
       "cosine itself. After query expansion or re-ranking, `metric` also names the method, and "
       "after re-ranking `similarity` is empty: distances are then those of the re-ranking. One "
@@ -28,8 +29,6 @@ void NearestNeighbours::declare(Declaration& d) {
   d.parameter("k", k_, "number of neighbours to write; the search must find at least this many")
       .range(1, 100000);
   d.parameter("folder", folder_, "folder of the file, relative to the run folder");
-  d.parameter("name", file_name_,
-              "name of the file, without its extension; empty: the stage's name");
   d.needs(field::rankings).contract("*[N," + std::to_string(k_) + "+]");
   d.needs(field::origins);
   d.accepts(field::indices).doc("empty if absent or -1");
@@ -41,7 +40,7 @@ void NearestNeighbours::begin(Context& context) {
   file_.reset();
   queries_ = 0;
   same_gallery_.begin();
-  ExportedFile file(export_path(folder_, file_name_, context).string() + ".csv");
+  ExportedFile file(export_path(folder_, context).string() + ".csv");
   file.write(
       "query,query_index,query_item,mask,rank,picture,index,item,category,metric,distance,"
       "similarity\n");

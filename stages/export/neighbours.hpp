@@ -27,7 +27,6 @@ class NearestNeighbours final : public Compute<Sink> {
   Ref<retrieval::Gallery> gallery_;
   std::int64_t k_ = 10;
   std::filesystem::path folder_;
-  std::string file_name_;
   OneFlow flow_;
   std::optional<ExportedFile> file_;
   std::int64_t queries_ = 0;

@@ -172,6 +172,7 @@ void Accuracy::open(Context& /*context*/) {
 
 void Accuracy::begin(Context& /*context*/) {
   for (const ClassVocabulary* model : models_) {
+    model->require_categories();
     model->require_one();
     model->require_names_or_numbers();
   }

@@ -148,7 +148,7 @@ void Verification::check_once(const Packet& packet, std::size_t first, std::stri
   if (a == b) {
     throw Error(row_name(packet, first) +
                     " is paired with itself, which any model accepts; evaluate pairs of "
-                    "different images, such as those of sampling.pairs with rule = \"balanced\"",
+                    "different images, such as those of sampling.pairs",
                 Fault::configuration);
   }
   if (b < a) std::swap(a, b);
@@ -287,7 +287,7 @@ void Verification::write_curve(const VerificationResult& result, const Context& 
     tar.push_back(result.roc.tar(point));
   }
   drawn.write("roc", {{"far", std::move(far)}, {"tar", std::move(tar)}});
-  ExportedFile file(export_path(folder_, "", context) / drawn.name_of("roc.csv"));
+  ExportedFile file(export_path(folder_, context) / drawn.name_of("roc.csv"));
   file.write(roc_csv(result.roc, settings_.distance));
   file.finish();
   file.commit();

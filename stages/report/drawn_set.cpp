@@ -16,7 +16,7 @@ void write_file(const std::filesystem::path& path, std::span<const std::byte> by
 }  // namespace
 
 DrawnSet::DrawnSet(const std::filesystem::path& folder, const Context& context)
-    : folder_(export_path(folder, "", context)),
+    : folder_(export_path(folder, context)),
       epoch_("epoch-" + zero_padded(context.epoch(), 4)),
       flow_(context.flow()),
       number_(context.epoch()) {}

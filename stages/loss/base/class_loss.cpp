@@ -44,11 +44,15 @@ void ClassLoss::declare_class_loss(Declaration& d) {
   }
   d.accepts(field::origins).doc("to name an image whose label is rejected");
   d.upstream(served_, "items, which `labels = \"item\"` numbers in order of their names");
+  d.upstream(models_, "the model's classes");
   d.headline("loss", Better::lower);
   declare_loss(d);
 }
 
 void ClassLoss::open(Context& /*context*/) {
+  if (labels_are_items()) {
+    for (ClassVocabulary* model : models_) model->trained_as_items();
+  }
   // Their maximum number is known from the first batch on.
   items_ = ItemProxies(std::numeric_limits<std::int64_t>::max(),
                        {"class", "classes", "the model's `classes`"});

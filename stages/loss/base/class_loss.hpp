@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "stages/class_vocabulary.hpp"
 #include "stages/loss/base/item_proxies.hpp"
 #include "stages/served_items.hpp"
 
@@ -51,6 +52,7 @@ class ClassLoss : public Loss {
 
   Labels labels_ = Labels::category;
   Refs<ServedItems> served_;
+  Refs<ClassVocabulary> models_;
   ItemProxies items_;
 };
 

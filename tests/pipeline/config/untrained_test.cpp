@@ -88,6 +88,15 @@ TEST_F(UntrainedTest, APredictionThatNoLossReadsIsFound) {
             "search reads predicted_category, but no loss trains class_lengths of model");
 }
 
+TEST_F(UntrainedTest, ScoresThatNoLossReadsAreFound) {
+  flow("evaluate", {"model", "accuracy"});
+  const UntrainedField expected{"evaluate", "accuracy", "class_lengths", "model", "class_lengths"};
+  EXPECT_THAT(untrained_fields(checked_), ElementsAre(expected));
+  EXPECT_EQ(to_text(expected), "accuracy reads class_lengths of model, which no loss trains");
+  flow("train", {"model", "triplet_loss", "class_loss", "adam"});
+  EXPECT_THAT(untrained_fields(checked_), IsEmpty());
+}
+
 TEST_F(UntrainedTest, AMetricInTrainingIsNoLoss) {
   flow("train", {"model", "triplet_loss", "accuracy", "adam"});
   EXPECT_EQ(untrained_fields(checked_).size(), 1U);

@@ -261,12 +261,12 @@ TEST(NoteData, AnotherMeasurementWithTheSameStagesIsNotShared) {
 
 TEST(NoteData, ASearchCountsAlsoIfAnotherMeasurementSharesIt) {
   RunFolder run = baseline();
-  run.parameters["stage.search.exclude_sequence"] = "false";
+  run.parameters["stage.search.exclude_self"] = "false";
   run.parameters["stage.rerank.k"] = "5";
   run.parameters["flow.evaluate"] =
       "\"query_items -> batch -> pixels -> search -> rerank -> recall\"";
   const Parameters measured = data_of(run);
-  EXPECT_THAT(measured, Contains(Pair("stage.search.exclude_sequence", "false")));
+  EXPECT_THAT(measured, Contains(Pair("stage.search.exclude_self", "false")));
   run.parameters["flow.second"] =
       "\"second_items -> batch -> pixels -> search -> rerank -> second_recall\"";
   EXPECT_EQ(data_of(run), measured);

@@ -28,6 +28,7 @@ TEST(RecordedInputs, WeightsOfARunBelongToItsNetwork) {
   Launch training;
   training.data = {{"stage.items.list", "1"}, {"stage.model.file", "2"}};
   folder.write("run/resolved.toml", headed_text(training, ""));
+  folder.write("run/summary.json", R"({"complete":true})");
   CheckedPipeline pipeline;
   pipeline.stages["model"] =
       std::make_unique<StageRunner>("model", "test.network", std::make_unique<Network>());

@@ -72,6 +72,16 @@ TEST(Trace, NamesTheFileThatCannotBeWritten) {
                  "missing/trace.json");
 }
 
+TEST(Trace, ReplacesOnlyATrace) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "trace.json";
+  EXPECT_FALSE(Trace(file).finish());
+  EXPECT_FALSE(Trace(file).finish());
+  write_whole_file(file, "[stage.model]\n");
+  EXPECT_REFUSED(Trace{file}, Fault::configuration, "exists and is not a trace");
+  EXPECT_EQ(read_text_file(file), "[stage.model]\n");
+}
+
 TEST(Trace, AFullDiskIsToldAtTheEnd) {
   const TemporaryFolder folder;
   Trace trace(folder.path() / "trace.json");

@@ -107,11 +107,11 @@ TEST_F(EmbeddingsTest, AFlowThatRunsAgainReplacesTheFilesUnlessItFails) {
   EXPECT_FALSE(fs::exists(folder_.path() / "vectors.csv.part"));
 }
 
-TEST_F(EmbeddingsTest, NamesAndFoldersAreTheUsers) {
-  harness_.set("folder", "deep/er").set("name", "new");
+TEST_F(EmbeddingsTest, CreatesTheFolder) {
+  harness_.set("folder", "deep/er");
   harness_.push(batch(torch::ones({1, 2}), {"a"})).finish();
-  EXPECT_EQ(numbers("deep/er/new.npy").size(), 2U);
-  EXPECT_TRUE(fs::exists(folder_.path() / "deep/er/new.csv"));
+  EXPECT_EQ(numbers("deep/er/vectors.npy").size(), 2U);
+  EXPECT_TRUE(fs::exists(folder_.path() / "deep/er/vectors.csv"));
 }
 
 TEST_F(EmbeddingsTest, RefusesWhatNobodyCanCompare) {
@@ -148,12 +148,7 @@ TEST_F(EmbeddingsTest, AShardWithoutPicturesWritesFilesWithoutRows) {
                                                             folder_.path() / "vectors.csv"}));
 }
 
-TEST_F(EmbeddingsTest, ANameIsNoPathAndAFolderIsNeeded) {
-  for (const char* name : {"a/b", "..", "/x"}) {
-    Harness harness("vectors", std::make_unique<Embeddings>());
-    harness.run_directory(folder_.path()).set("name", name);
-    EXPECT_THAT(message(harness, batch(torch::ones({1, 2}), {"a"})), HasSubstr("without a folder"));
-  }
+TEST_F(EmbeddingsTest, NeedsAFolder) {
   Harness harness("vectors", std::make_unique<Embeddings>());
   EXPECT_THAT(message(harness, batch(torch::ones({1, 2}), {"a"})),
               HasSubstr("give an absolute path as 'folder'"));
