@@ -12,12 +12,6 @@ inline bool is_reranked(const std::string& method) {
   return method.find("rerank=") != std::string::npos;
 }
 
-/// Whether the gallery images near a query change its other neighbours, by query expansion or by
-/// re-ranking.
-inline bool depends_on_neighbours(const std::string& method) {
-  return is_reranked(method) || method.find("expand=") != std::string::npos;
-}
-
 /// Returns the order of neighbours, as in protocols: "cosine", or, if the search was not exact or
 /// its neighbours were changed, "cosine/search=exact/rerank=k-reciprocal(20,6,0.3)-of-200".
 inline std::string order_of(retrieval::Metric metric, const std::string& method) {

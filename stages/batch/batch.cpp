@@ -91,14 +91,11 @@ Tensor BatchMemory::floats(std::size_t count) {
 }
 
 Tensor images_to_tensor(std::span<const Image> images, BatchMemory& memory,
-                        const Normalisation& normalisation, ChannelOrder order) {
+                        const Normalisation& normalisation) {
   const auto count = static_cast<std::int64_t>(images.size());
   const std::int64_t height = images.empty() ? 0 : images.front().height();
   const std::int64_t width = images.empty() ? 0 : images.front().width();
   const std::int64_t pixels = height * width;
-  const std::vector<std::int64_t> strides =
-      order == ChannelOrder::last ? std::vector<std::int64_t>{3 * pixels, 1, 3 * width, 3}
-                                  : std::vector<std::int64_t>{3 * pixels, pixels, width, 1};
   const Tensor room = memory.floats(static_cast<std::size_t>(count * 3 * pixels));
   auto* out = room.data_ptr<float>();
   for (const Image& image : images) {
@@ -107,10 +104,10 @@ Tensor images_to_tensor(std::span<const Image> images, BatchMemory& memory,
           "the images of a tensor must have one size and three channels; put image.resize before "
           "batch");
     }
-    pixels_to_floats(image, normalisation, order, {out, image.bytes()});
+    pixels_to_floats(image, normalisation, {out, image.bytes()});
     out += image.bytes();
   }
-  return room.as_strided({count, 3, height, width}, strides);
+  return room.as_strided({count, 3, height, width}, {3 * pixels, 1, 3 * width, 3});
 }
 
 void Batch::declare(Declaration& d) {
@@ -124,8 +121,6 @@ void Batch::declare(Declaration& d) {
       .range(0, 1 << 20);
   d.parameter("last", last_, "whether to keep or drop an incomplete last batch",
               {{"keep", Last::keep}, {"drop", Last::drop}});
-  d.parameter("memory", order_, "memory layout of the tensor, whose dimensions are always N,3,H,W",
-              {{"channels_last", ChannelOrder::last}, {"contiguous", ChannelOrder::first}});
   d.parameter("mean", mean_,
               "per-channel mean (RGB) to subtract from the values, which are 0 to 1; empty: 0");
   d.parameter("deviation", deviation_,
@@ -301,7 +296,7 @@ Packet Batch::gather() {
     const bool is_part = !path.empty() && packet.has(field::box);
     paths.push_back(is_part ? boxed_path(path, packet.get(field::box)) : path);
   }
-  batch.set(field::images, images_to_tensor(images, memory_, normalisation_, order_));
+  batch.set(field::images, images_to_tensor(images, memory_, normalisation_));
   carried_.gather(ready_, batch);
   return batch;
 }

@@ -36,11 +36,10 @@ class BatchMemory {
   std::shared_ptr<Shelf> shelf_;
 };
 
-/// The images, which must have one size and 3 channels, as f32[N,3,H,W], whose channels lie in
-/// memory in this order: the last are fastest for convolutions on CPUs.
+/// The images, which must have one size and 3 channels, as f32[N,3,H,W], with the channels of a
+/// pixel next to each other in memory (channels last), which is fastest for convolutions on CPUs.
 Tensor images_to_tensor(std::span<const Image> images, BatchMemory& memory,
-                        const Normalisation& normalisation = {},
-                        ChannelOrder order = ChannelOrder::last);
+                        const Normalisation& normalisation = {});
 
 class Batch final : public Collector, public ConsecutiveBatches {
  public:
@@ -76,7 +75,6 @@ class Batch final : public Collector, public ConsecutiveBatches {
   int size_ = 32;
   int group_size_ = 0;
   Last last_ = Last::keep;
-  ChannelOrder order_ = ChannelOrder::last;
   std::vector<double> mean_;
   std::vector<double> deviation_;
   std::vector<std::string> carry_;

@@ -159,12 +159,6 @@ void Augment::declare(Declaration& d) {
   d.parameter("grey_probability", ranges_.grey_probability,
               "probability of making an image grey, as with a saturation of 0")
       .range(0, 1);
-  d.parameter("centre", centre_choice_,
-              "fixed point of rotation and zoom: the centre, or the pixel to its lower right, as "
-              "in Keras-Preprocessing up to 1.1.0",
-              {{"preset", CentreChoice::of_preset},
-               {"middle", CentreChoice::middle},
-               {"keras_1_1_0", CentreChoice::keras_1_1_0}});
   d.needs(field::image);
   d.accepts(field::landmarks).doc("moved with the image; a flip swaps left and right");
   d.accepts(field::visibility).doc("of landmarks: one that leaves the image becomes cut off");
@@ -186,10 +180,7 @@ void Augment::open(Context& /*context*/) {
   ranges_.brightness_least = brightness_least_.value_or(usual.brightness_least);
   ranges_.brightness_most = brightness_most_.value_or(usual.brightness_most);
   contrast_ = stretch_.value_or(released) ? Contrast::stretch : Contrast::keep;
-  const bool shifted = centre_choice_ == CentreChoice::of_preset
-                           ? released
-                           : centre_choice_ == CentreChoice::keras_1_1_0;
-  centre_ = shifted ? Centre::keras_1_1_0 : Centre::middle;
+  centre_ = released ? Centre::keras_1_1_0 : Centre::middle;
   check_order(ranges_.zoom_least, ranges_.zoom_most, "zoom");
   check_order(ranges_.brightness_least, ranges_.brightness_most, "brightness");
   check_order(ranges_.saturation_least, ranges_.saturation_most, "saturation");

@@ -91,7 +91,6 @@ class Augment final : public ParallelTransform {
 
  private:
   enum class Preset : std::uint8_t { corrected, as_published, as_released };
-  enum class CentreChoice : std::uint8_t { of_preset, middle, keras_1_1_0 };
 
   Preset preset_ = Preset::corrected;
   std::optional<double> rotation_degrees_;
@@ -103,7 +102,6 @@ class Augment final : public ParallelTransform {
   std::optional<double> brightness_least_;
   std::optional<double> brightness_most_;
   std::optional<bool> stretch_;
-  CentreChoice centre_choice_ = CentreChoice::of_preset;
   // From open() on: the preset and what overrides it. No preset sets the colours.
   AugmentationRanges ranges_;
   Centre centre_ = Centre::middle;

@@ -35,36 +35,29 @@ constexpr bool is_portable_map(std::string_view head) {
          (head[2] == ' ' || head[2] == '#' || (head[2] >= '\t' && head[2] <= '\r'));
 }
 
-constexpr std::array<Format, 9> readable{{
+constexpr std::array<Format, 4> readable{{
     {"JPEG", [](std::string_view head) { return starts(head, "\xFF\xD8\xFF"); },
      formats::decode_jpeg},
     {"PNG", [](std::string_view head) { return starts(head, "\x89PNG\r\n\x1A\n"); },
      formats::decode_png},
     {"WebP", [](std::string_view head) { return starts(head, "RIFF") && starts(head, "WEBP", 8); },
      formats::decode_webp},
-    {"TIFF",
-     [](std::string_view head) {
-       using namespace std::string_view_literals;
-       return starts(head, "II*\0"sv) || starts(head, "MM\0*"sv) || starts(head, "II+\0"sv) ||
-              starts(head, "MM\0+"sv);
-     },
-     formats::decode_tiff},
-    {"GIF", [](std::string_view head) { return starts(head, "GIF87a") || starts(head, "GIF89a"); },
-     formats::decode_gif},
     {"portable map", is_portable_map, formats::decode_portable_map},
-    {"JPEG 2000",
-     [](std::string_view head) {
-       return starts(head, "\xFF\x4F\xFF\x51") || starts(head, "jP  \r\n\x87\n", 4);
-     },
-     formats::decode_jpeg2000},
-    {"Sun raster", [](std::string_view head) { return starts(head, "\x59\xA6\x6A\x95"); },
-     formats::decode_sun_raster},
-    {"BMP", [](std::string_view head) { return starts(head, "BM"); }, formats::decode_bmp},
 }};
 
 /// Names formats that are recognised but not supported, for the message.
 std::string_view known_stranger(std::string_view head) {
   using namespace std::string_view_literals;
+  if (starts(head, "BM")) return "a BMP image";
+  if (starts(head, "GIF87a") || starts(head, "GIF89a")) return "a GIF image";
+  if (starts(head, "II*\0"sv) || starts(head, "MM\0*"sv) || starts(head, "II+\0"sv) ||
+      starts(head, "MM\0+"sv)) {
+    return "a TIFF image";
+  }
+  if (starts(head, "\xFF\x4F\xFF\x51") || starts(head, "jP  \r\n\x87\n", 4)) {
+    return "a JPEG 2000 image";
+  }
+  if (starts(head, "\x59\xA6\x6A\x95")) return "a Sun raster image";
   if (starts(head, "ftyp", 4)) return "an HEIF, AVIF or video file";
   if (starts(head, "\x76\x2F\x31\x01") || starts(head, "#?R")) return "a high dynamic range image";
   if (starts(head, "PF") || starts(head, "Pf")) return "a portable float map";
@@ -77,12 +70,17 @@ std::string_view known_stranger(std::string_view head) {
 
 [[noreturn]] void refuse_stranger(std::string_view head, std::string_view name) {
   const std::string_view stranger = known_stranger(head);
-  throw Error("'" + std::string(name) + "' is " +
-              (stranger.empty()
-                   ? "not an image in a format that can be recognised by its first bytes"
-                   : std::string(stranger)) +
-              "; supported are JPEG, PNG, TIFF, WebP, BMP, GIF, PBM, PGM, PPM, PAM, Sun raster and "
-              "JPEG 2000: convert it or remove it from the list");
+  const std::filesystem::path file = std::filesystem::path(name).filename();
+  const std::string png = std::filesystem::path(file).replace_extension(".png").string();
+  throw Error(
+      "'" + std::string(name) + "' is " +
+      (stranger.empty() ? "not an image in a format that can be recognised by its first bytes"
+                        : std::string(stranger)) +
+      "; Seam reads JPEG, PNG, WebP, PBM, PGM, PPM and PAM: convert it" +
+      (stranger.empty()
+           ? ""
+           : ", for example with ImageMagick (magick '" + file.string() + "' '" + png + "'),") +
+      " or remove it from the list");
 }
 
 struct Close {

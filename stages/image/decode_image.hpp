@@ -21,8 +21,7 @@ namespace seam::stages {
 std::vector<std::uint8_t> read_file(const std::filesystem::path& path);
 
 /// Decodes to 8-bit RGB, height x width x 3. The content determines the format; the name is only
-/// used in messages. Supported: JPEG, PNG, TIFF, WebP, BMP, GIF (its first image), PBM, PGM, PPM,
-/// PAM, Sun raster and JPEG 2000.
+/// used in messages. Supported: JPEG, PNG, WebP, PBM, PGM, PPM and PAM.
 ///
 /// Orientation 1 to 8 (Exif 2.32, tag 0x0112) is applied. Grey becomes three equal channels, 16
 /// bits are rounded to 8, palettes are looked up, alpha is dropped without blending, and CMYK is

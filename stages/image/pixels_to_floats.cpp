@@ -14,7 +14,6 @@ struct Job {
   std::size_t pixels;
   Normalisation normalisation;
   bool plain;  // no mean, no deviation
-  ChannelOrder order;
 };
 
 /// byte / 255 with the rounding of a division, for all 256 bytes, but without the division, which
@@ -29,31 +28,20 @@ struct Job {
 [[gnu::always_inline]] inline void convert(const Job& job) {
   const std::uint8_t* __restrict bytes = job.bytes;
   float* __restrict out = job.out;
-  if (job.order == ChannelOrder::last) {
-    for (std::size_t i = 0; i < 3 * job.pixels; ++i) out[i] = part_of_255(bytes[i]);
-    if (job.plain) return;
-    for (std::size_t i = 0; i < job.pixels; ++i) {
-      for (std::size_t c = 0; c < 3; ++c) {
-        out[3 * i + c] =
-            (out[3 * i + c] - job.normalisation.mean[c]) / job.normalisation.deviation[c];
-      }
-    }
-    return;
-  }
-  for (std::size_t c = 0; c < 3; ++c) {
-    float* __restrict plane = out + c * job.pixels;
-    const float mean = job.normalisation.mean[c];
-    const float deviation = job.normalisation.deviation[c];
-    for (std::size_t i = 0; i < job.pixels; ++i) {
-      plane[i] = (part_of_255(bytes[3 * i + c]) - mean) / deviation;
+  for (std::size_t i = 0; i < 3 * job.pixels; ++i) out[i] = part_of_255(bytes[i]);
+  if (job.plain) return;
+  for (std::size_t i = 0; i < job.pixels; ++i) {
+    for (std::size_t c = 0; c < 3; ++c) {
+      out[3 * i + c] =
+          (out[3 * i + c] - job.normalisation.mean[c]) / job.normalisation.deviation[c];
     }
   }
 }
 
 }  // namespace
 
-void pixels_to_floats(const Image& image, const Normalisation& normalisation, ChannelOrder order,
-                      std::span<float> out, InstructionSet set) {
+void pixels_to_floats(const Image& image, const Normalisation& normalisation, std::span<float> out,
+                      InstructionSet set) {
   if (image.channels() != 3 || out.size() != image.bytes()) {
     throw std::invalid_argument("an image of 3 channels and as many floats as bytes are needed");
   }
@@ -61,8 +49,7 @@ void pixels_to_floats(const Image& image, const Normalisation& normalisation, Ch
                 .out = out.data(),
                 .pixels = image.bytes() / 3,
                 .normalisation = normalisation,
-                .plain = normalisation == Normalisation{},
-                .order = order};
+                .plain = normalisation == Normalisation{}};
   EachSet<convert>::of(set)(job);
 }
 

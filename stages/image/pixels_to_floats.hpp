@@ -18,14 +18,9 @@ struct Normalisation {
   friend bool operator==(const Normalisation&, const Normalisation&) = default;
 };
 
-enum class ChannelOrder : std::uint8_t {
-  last,   ///< height x width x channel, like the bytes
-  first,  ///< channel x height x width
-};
-
-/// `out` must have one float per byte of the image. Throws std::invalid_argument if it does not, or
-/// if the image does not have 3 channels.
-void pixels_to_floats(const Image& image, const Normalisation& normalisation, ChannelOrder order,
-                      std::span<float> out, InstructionSet set = best_instruction_set());
+/// `out` must have one float per byte of the image, and gets them in the order of the bytes. Throws
+/// std::invalid_argument if it does not, or if the image does not have 3 channels.
+void pixels_to_floats(const Image& image, const Normalisation& normalisation, std::span<float> out,
+                      InstructionSet set = best_instruction_set());
 
 }  // namespace seam::stages

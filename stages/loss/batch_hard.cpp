@@ -3,18 +3,13 @@
 #include <torch/nn/functional/activation.h>
 #include <torch/types.h>
 
-#include "stages/loss/base/batch_pairs.hpp"
-
 namespace seam::stages {
 namespace {
 
 constexpr double usual_margin = 0.2;  // the best of those that Hermans et al. tried
 
-Tensor selected_rows(const Tensor& matrix, const Tensor& rows) {
-  return matrix.index_select(0, rows.to(matrix.device()));
-}
 Tensor selected_rows(const Tensor& matrix, const std::vector<std::int64_t>& rows) {
-  return selected_rows(matrix, torch::tensor(rows, torch::kInt64));
+  return matrix.index_select(0, torch::tensor(rows, torch::kInt64).to(matrix.device()));
 }
 
 /// The categories of the rows, if the rule needs them.
@@ -42,28 +37,6 @@ bool may_be_negative(const NegativeChoice& choice, std::size_t anchor, std::size
   return same == (choice.rule == Negatives::same_category);
 }
 
-/// Which triplets are of the kind, by d(anchor, positive) - d(anchor, negative).
-Tensor are_of(TripletKind kind, const Tensor& excess, double margin) {
-  switch (kind) {
-    case TripletKind::all:
-      return excess >= -margin;
-    case TripletKind::hard:
-      return excess >= 0;
-    case TripletKind::semihard:
-      return (excess < 0).logical_and(excess >= -margin);
-    case TripletKind::easy:
-      return excess < -margin;
-    case TripletKind::hardest:
-      break;
-  }
-  throw Error("the hardest triplets are not a kind of all", Fault::internal);
-}
-
-/// Row by row first: the sum then does not depend on the number of threads.
-double sum_of(const Tensor& values) {
-  return values.sum(1).sum().item<double>();
-}
-
 }  // namespace
 
 void BatchHard::declare(Declaration& d) {
@@ -73,19 +46,8 @@ void BatchHard::declare(Declaration& d) {
       "triplets.");
   d.parameter("form", form_, "function applied to d(anchor, positive) - d(anchor, negative)",
               {{"hinge", TripletForm::hinge}, {"soft_plus", TripletForm::soft_plus}});
-  d.parameter(
-      "type_of_triplets", kind_,
-      "the hardest triplet of each anchor, or all triplets whose negative is: farther than the "
-      "positive by at most the margin, hard ones included (all); at most as far (hard); farther, "
-      "by at most the margin (semihard); farther by more than the margin (easy)",
-      {{"hardest", TripletKind::hardest},
-       {"all", TripletKind::all},
-       {"hard", TripletKind::hard},
-       {"semihard", TripletKind::semihard},
-       {"easy", TripletKind::easy}});
   d.parameter("margin", margin_,
-              "how much farther away the negative must be; default: 0.2. With soft_plus it is only "
-              "used to select all, semihard and easy triplets")
+              "how much farther away the negative must be, for form = \"hinge\"; default: 0.2")
       .range(0, 1e6);
   d.parameter("distance", distance_, "distance between embeddings",
               {{"euclidean", PairDistance::euclidean}, {"squared", PairDistance::squared}});
@@ -105,28 +67,9 @@ void BatchHard::declare(Declaration& d) {
 }
 
 void BatchHard::open(Context& /*context*/) {
-  const bool without_margin = kind_ == TripletKind::hardest || kind_ == TripletKind::hard;
-  if (form_ == TripletForm::soft_plus && margin_ && without_margin) {
+  if (form_ == TripletForm::soft_plus && margin_) {
     throw Error(
         "`margin` has no effect with `form = \"soft_plus\"`; remove it, or choose \"hinge\"",
-        Fault::configuration);
-  }
-  if (positives_ == Positives::all && kind_ != TripletKind::hardest) {
-    throw Error(
-        "`positives` has no effect with this `type_of_triplets`, which uses triplets with any "
-        "positive; remove one of them",
-        Fault::configuration);
-  }
-  if (negatives_ != Negatives::any && kind_ != TripletKind::hardest) {
-    throw Error(
-        "`negatives` has no effect with this `type_of_triplets`, which uses triplets with any "
-        "negative; remove one of them",
-        Fault::configuration);
-  }
-  if (form_ == TripletForm::hinge && kind_ == TripletKind::easy) {
-    throw Error(
-        "easy triplets have no loss with `form = \"hinge\"`, so nothing would be trained; choose "
-        "\"soft_plus\" or a different `type_of_triplets`",
         Fault::configuration);
   }
 }
@@ -139,7 +82,6 @@ MeasuredLoss BatchHard::of(const Packet& packet, const std::vector<std::int64_t>
   const Tensor plain = embedding.detach();
   const Tensor distances = torch::cdist(plain, plain, 2.0, by_differences).to(torch::kCPU);
   check_finite(distances);
-  if (kind_ != TripletKind::hardest) return {all_of_kind(embedding, distances, labels)};
   return {
       hardest(embedding, distances, labels, negative_choice(negatives_, packet, labels.size()))};
 }
@@ -171,56 +113,6 @@ Tensor BatchHard::hardest(const Tensor& embedding, const Tensor& distances,
   }
   return form_ == TripletForm::hinge ? (excess + margin).clamp_min(0).mean()
                                      : torch::nn::functional::softplus(excess).mean();
-}
-
-/// N images have up to N³ triplets, so they are made for one anchor at a time. Given the triplets,
-/// the loss has one slope per pair of images; a term with the value 0 carries the gradient.
-Tensor BatchHard::all_of_kind(const Tensor& embedding, const Tensor& distances,
-                              const std::vector<std::int64_t>& labels) {
-  const double margin = margin_.value_or(usual_margin);
-  const bool hinge = form_ == TripletForm::hinge;
-  Tensor wide = distances.to(torch::kFloat64);
-  if (distance_ == PairDistance::squared) wide = wide.square();
-  const BatchPairs pairs = pairs_of_batch(labels, torch::kCPU);
-  Tensor slopes = torch::zeros_like(wide);
-  double triplets = 0;
-  double active = 0;
-  double positive_distance = 0;
-  double negative_distance = 0;
-  double loss = 0;
-  for (std::int64_t anchor = 0; anchor < wide.size(0); ++anchor) {
-    const Tensor positives = pairs.positive[anchor].nonzero().squeeze(1);
-    const Tensor negatives = pairs.negative[anchor].nonzero().squeeze(1);
-    const Tensor near = wide[anchor].index_select(0, positives).unsqueeze(1);
-    const Tensor far = wide[anchor].index_select(0, negatives).unsqueeze(0);
-    const Tensor excess = near - far;
-    const Tensor chosen = are_of(kind_, excess, margin).to(torch::kFloat64);
-    const Tensor unmet = (excess + (hinge ? margin : 0) > 0).to(torch::kFloat64) * chosen;
-    constexpr double linear_from = 40;  // log(1 + exp(x)) is x in double precision
-    triplets += sum_of(chosen);
-    active += sum_of(unmet);
-    positive_distance += sum_of(near * chosen);
-    negative_distance += sum_of(far * chosen);
-    loss += sum_of(hinge ? (excess + margin) * unmet
-                         : torch::softplus(excess, 1, linear_from) * chosen);
-    const Tensor slope = hinge ? unmet : excess.sigmoid() * chosen;
-    slopes[anchor].index_add_(0, positives, slope.sum(1));
-    slopes[anchor].index_add_(0, negatives, -slope.sum(0));
-  }
-  measure("triplets", triplets);
-  measure("without_positive", (pairs.positive.sum(1) == 0).sum().to(torch::kFloat64));
-  if (triplets > 0) {
-    loss /= triplets;
-    measure("positive_distance", positive_distance / triplets);
-    measure("negative_distance", negative_distance / triplets);
-    measure("active", active / triplets);
-  }
-  slopes = (slopes + slopes.t()).triu(1);
-  const Tensor rows = slopes.nonzero();  // with a slope
-  const Tensor moved = row_distances(selected_rows(embedding, rows.select(1, 0)),
-                                     selected_rows(embedding, rows.select(1, 1)), distance_);
-  const Tensor by_pair = (slopes.masked_select(slopes != 0) / triplets).to(moved.options());
-  return (by_pair * (moved - moved.detach())).sum() + loss;
 }
 
 HardTriplets hard_triplets(const Tensor& distances, const std::vector<std::int64_t>& labels,

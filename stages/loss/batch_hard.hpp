@@ -1,4 +1,4 @@
-/// Stage `loss.batch_hard`: triplets mined within a batch, by default the hardest.
+/// Stage `loss.batch_hard`: the hardest triplets within a batch.
 ///
 ///     anchor ──► its farthest positive, or each, and its nearest negative ──► triplet loss
 ///
@@ -14,16 +14,6 @@
 #include "stages/loss/base/batch_loss.hpp"
 
 namespace seam::stages {
-
-/// Kinds are those of pytorch-metric-learning's TripletMarginMiner, by d(anchor, negative) -
-/// d(anchor, positive).
-enum class TripletKind : std::uint8_t {
-  hardest,   ///< one per anchor: its farthest positive and its nearest negative
-  all,       ///< up to the margin: all that violate it
-  hard,      ///< the negative is at most as far as the positive
-  semihard,  ///< farther than the positive, by the margin at most
-  easy,      ///< farther by more than the margin
-};
 
 /// The function of x = d(anchor, positive) - d(anchor, negative) that is the loss.
 enum class TripletForm : std::uint8_t {
@@ -82,11 +72,8 @@ class BatchHard final : public BatchLoss {
   [[nodiscard]] Tensor hardest(const Tensor& embedding, const Tensor& distances,
                                const std::vector<std::int64_t>& labels,
                                const NegativeChoice& choice);
-  [[nodiscard]] Tensor all_of_kind(const Tensor& embedding, const Tensor& distances,
-                                   const std::vector<std::int64_t>& labels);
 
   TripletForm form_ = TripletForm::hinge;
-  TripletKind kind_ = TripletKind::hardest;
   std::optional<double> margin_;
   PairDistance distance_ = PairDistance::euclidean;
   Positives positives_ = Positives::hardest;

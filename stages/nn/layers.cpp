@@ -11,7 +11,6 @@
 #include <torch/version.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -63,34 +62,29 @@ std::int64_t parts_for_product(const Tensor& x, const Tensor& weight) {
   return parts_for(x.numel() / std::max<std::int64_t>(1, x.size(1)) * weight.numel() / 64);
 }
 
+/// Each part by one thread: for some sizes oneDNN sums differently with a different number of
+/// threads.
 struct ConvolutionFunction : public Function<ConvolutionFunction> {
-  /// Each part by one thread: for some sizes oneDNN sums differently with a different number of
-  /// threads.
-  static Tensor convolved(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                          at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
-                          std::int64_t groups) {
-    Joined result(x.size(0));
-    in_parts(x.size(0), parts_for_product(x, weight),
-             [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
-               result.put(first, at::conv2d(x.narrow(0, first, rows), weight,
-                                            bias.numel() > 0 ? bias : Tensor(), stride, padding,
-                                            dilation, groups));
-             });
-    return result.whole();
-  }
-
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
                         const Tensor& bias, std::vector<std::int64_t> stride,
                         std::vector<std::int64_t> padding, std::vector<std::int64_t> dilation,
-                        std::int64_t groups) {
+                        bool transposed, std::int64_t groups) {
     context->save_for_backward({x, weight});
-    Tensor y = convolved(x, weight, bias, stride, padding, dilation, groups);
+    Joined result(x.size(0));
+    in_parts(x.size(0), parts_for_product(x, weight),
+             [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
+               result.put(first, at::convolution(x.narrow(0, first, rows), weight,
+                                                 bias.numel() > 0 ? bias : Tensor(), stride,
+                                                 padding, dilation, transposed,
+                                                 /*output_padding=*/{0, 0}, groups));
+             });
     context->saved_data["bias"] = bias.numel() > 0;
     context->saved_data["stride"] = std::move(stride);
     context->saved_data["padding"] = std::move(padding);
     context->saved_data["dilation"] = std::move(dilation);
+    context->saved_data["transposed"] = transposed;
     context->saved_data["groups"] = groups;
-    return y;
+    return result.whole();
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -101,6 +95,7 @@ struct ConvolutionFunction : public Function<ConvolutionFunction> {
     const auto stride = context->saved_data["stride"].toIntVector();
     const auto padding = context->saved_data["padding"].toIntVector();
     const auto dilation = context->saved_data["dilation"].toIntVector();
+    const bool transposed = context->saved_data["transposed"].toBool();
     const std::int64_t groups = context->saved_data["groups"].toInt();
     const bool of_x = context->needs_input_grad(0);
     const bool of_weight = context->needs_input_grad(1);
@@ -114,8 +109,8 @@ struct ConvolutionFunction : public Function<ConvolutionFunction> {
                    Tensor input;
                    std::tie(input, weights[part], biases[part]) = at::convolution_backward(
                        dy.narrow(0, first, rows), x.narrow(0, first, rows), weight, no_sizes(),
-                       stride, padding, dilation, /*transposed=*/false,
-                       std::vector<std::int64_t>{0, 0}, groups, {of_x, of_weight, of_bias});
+                       stride, padding, dilation, transposed, std::vector<std::int64_t>{0, 0},
+                       groups, {of_x, of_weight, of_bias});
                    if (of_x) dx.put(first, input);
                  });
     weights.resize(parts);
@@ -126,55 +121,8 @@ struct ConvolutionFunction : public Function<ConvolutionFunction> {
             Tensor(),
             Tensor(),
             Tensor(),
+            Tensor(),
             Tensor()};
-  }
-};
-
-struct TransposedFunction : public Function<TransposedFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
-                        const Tensor& bias, std::vector<std::int64_t> stride,
-                        std::vector<std::int64_t> padding) {
-    context->save_for_backward({x, weight});
-    Joined result(x.size(0));
-    in_parts(x.size(0), parts_for_product(x, weight),
-             [&](std::int64_t /*part*/, std::int64_t first, std::int64_t rows) {
-               result.put(first, at::conv_transpose2d(x.narrow(0, first, rows), weight,
-                                                      bias.numel() > 0 ? bias : Tensor(), stride,
-                                                      padding));
-             });
-    context->saved_data["bias"] = bias.numel() > 0;
-    context->saved_data["stride"] = std::move(stride);
-    context->saved_data["padding"] = std::move(padding);
-    return result.whole();
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const variable_list saved = context->get_saved_variables();
-    const Tensor& x = saved[0];
-    const Tensor& weight = saved[1];
-    const Tensor dy = gradients[0].contiguous(x.suggest_memory_format());
-    const auto stride = context->saved_data["stride"].toIntVector();
-    const auto padding = context->saved_data["padding"].toIntVector();
-    const bool of_x = context->needs_input_grad(0);
-    const bool of_weight = context->needs_input_grad(1);
-    const bool of_bias = context->needs_input_grad(2) && context->saved_data["bias"].toBool();
-    Joined dx(x.size(0));
-    std::vector<Tensor> weights(most_parts);
-    std::vector<Tensor> biases(most_parts);
-    const std::int64_t parts =
-        in_parts(x.size(0), parts_for_product(x, weight),
-                 [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
-                   Tensor input;
-                   std::tie(input, weights[part], biases[part]) = at::convolution_backward(
-                       dy.narrow(0, first, rows), x.narrow(0, first, rows), weight, no_sizes(),
-                       stride, padding, std::vector<std::int64_t>{1, 1}, /*transposed=*/true,
-                       std::vector<std::int64_t>{0, 0}, /*groups=*/1, {of_x, of_weight, of_bias});
-                   if (of_x) dx.put(first, input);
-                 });
-    weights.resize(parts);
-    biases.resize(parts);
-    return {dx.whole(), of_weight ? sum_in_order(weights) : Tensor(),
-            of_bias ? sum_in_order(biases) : Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -342,7 +290,8 @@ Tensor Conv2dImpl::forward(const Tensor& x) {
   }
   return ConvolutionFunction::apply(narrowed(pixels), narrowed(weight), bias_or_none(bias, x),
                                     std::move(stride), at::IntArrayRef(**padding).vec(),
-                                    at::IntArrayRef(*options.dilation()).vec(), options.groups());
+                                    at::IntArrayRef(*options.dilation()).vec(),
+                                    /*transposed=*/false, options.groups());
 }
 
 Tensor ConvTranspose2dImpl::forward(const Tensor& x) {
@@ -355,9 +304,10 @@ Tensor ConvTranspose2dImpl::forward(const Tensor& x) {
   if (!on_cpu(x) || !plain || padding == nullptr || x.dim() != 4) {
     return torch::nn::ConvTranspose2dImpl::forward(x);
   }
-  return TransposedFunction::apply(narrowed(x), narrowed(weight), bias_or_none(bias, x),
-                                   at::IntArrayRef(*options.stride()).vec(),
-                                   at::IntArrayRef(**padding).vec());
+  return ConvolutionFunction::apply(
+      narrowed(x), narrowed(weight), bias_or_none(bias, x),
+      at::IntArrayRef(*options.stride()).vec(), at::IntArrayRef(**padding).vec(),
+      std::vector<std::int64_t>{1, 1}, /*transposed=*/true, std::int64_t{1});
 }
 
 Tensor BatchNorm2dImpl::forward(const Tensor& x) {

@@ -83,13 +83,13 @@ torch::Tensor GatheredRows::take_in_order(std::span<const std::int64_t> order) {
 
 void GalleryIndex::clear() {
   GalleryIndex fresh;
-  fresh.expect(std::move(expected_), metrics_);
+  fresh.expect(std::move(expected_), of_whole_);
   *this = std::move(fresh);
 }
 
-void GalleryIndex::expect(std::vector<Mask> masks, GalleryMetrics metrics) {
+void GalleryIndex::expect(std::vector<Mask> masks, Metric of_whole) {
   expected_ = std::move(masks);
-  metrics_ = metrics;
+  of_whole_ = of_whole;
 }
 
 void GalleryIndex::add(const GalleryBatch& batch) {
@@ -121,14 +121,11 @@ void GalleryIndex::add(const GalleryBatch& batch) {
         to_string(mask) + "' " + described(rows_, width) + " and " +
         described(batch.rows, vectors.size(1)));
   }
-  const auto one_a_row = [&](const std::vector<std::string>& texts, const char* what) {
-    if (texts.empty() || texts.size() == batch.rows.size()) return;
+  if (!batch.files.empty() && batch.files.size() != batch.rows.size()) {
     throw Error("a batch for the gallery has " + std::to_string(count) + " rows and " +
-                    std::to_string(texts.size()) + " " + what,
+                    std::to_string(batch.files.size()) + " files",
                 Fault::internal);
-  };
-  one_a_row(batch.files, "files");
-  one_a_row(batch.sequences, "sequences");
+  }
   for (const auto& [mask, vectors] : batch.vectors) {
     vectors_[mask].add(vectors.detach());
   }
@@ -137,8 +134,6 @@ void GalleryIndex::add(const GalleryBatch& batch) {
   rows_.insert(rows_.end(), batch.rows.begin(), batch.rows.end());
   files_.insert(files_.end(), batch.files.begin(), batch.files.end());
   files_.resize(rows_.size());
-  sequences_.insert(sequences_.end(), batch.sequences.begin(), batch.sequences.end());
-  sequences_.resize(rows_.size());
 }
 
 void GalleryIndex::build() {
@@ -163,8 +158,6 @@ void GalleryIndex::build() {
   sorted.reserve(rows_.size());
   std::vector<std::string> files;
   files.reserve(rows_.size());
-  std::vector<std::string> sequences;
-  sequences.reserve(rows_.size());
   for (const std::int64_t row : order) {
     if (!sorted.empty() && sorted.back().id == rows_[row].id) {
       throw Error("two gallery images have index " + std::to_string(rows_[row].id) + ": " +
@@ -173,16 +166,14 @@ void GalleryIndex::build() {
     }
     sorted.push_back(std::move(rows_[row]));
     files.push_back(std::move(files_[row]));
-    sequences.push_back(std::move(sequences_[row]));
   }
   rows_ = std::move(sorted);
   files_ = std::move(files);
-  sequences_ = std::move(sequences);
 
   const NameOfRow name = [this](std::int64_t row) { return rows_[row].origin.text(); };
   std::map<Mask, ExactIndex> indexes;  // all of them become ready, or none
   for (auto& [mask, gathered] : vectors_) {
-    indexes.emplace(mask, ExactIndex(gathered.take_in_order(order), metrics_.under(mask), name));
+    indexes.emplace(mask, ExactIndex(gathered.take_in_order(order), metric(mask), name));
   }
   vectors_.clear();
   indexes_ = std::move(indexes);
@@ -220,8 +211,6 @@ void GalleryIndex::save(Archive& archive) const {
               }));
   archive.put("names", packed_texts(rows_, [](const auto& row) { return row.origin.item; }));
   archive.put("pictures", packed_texts(files_, [](const std::string& file) { return file; }));
-  archive.put("sequences",
-              packed_texts(sequences_, [](const std::string& sequence) { return sequence; }));
   put_tensor(archive, "lines", numbers_of(rows_, [](const auto& row) { return row.origin.line; }));
   put_tensor(archive, "ids", numbers_of(rows_, [](const auto& row) { return row.id; }));
   put_tensor(archive, "categories",
@@ -251,9 +240,6 @@ void GalleryIndex::load(const Archive& archive) {
   if (archive.has("data difference")) data_difference_ = archive.text("data difference");
   if (archive.has("height")) batch.input = {archive.integer("height"), archive.integer("width")};
   if (archive.has("pictures")) batch.files = unpacked_texts(archive.text("pictures"), "gallery");
-  if (archive.has("sequences")) {
-    batch.sequences = unpacked_texts(archive.text("sequences"), "gallery");
-  }
   std::shared_ptr<const std::string> file;  // shared by the rows of a list
   for (std::size_t row = 0; row < count; ++row) {
     if (!file || *file != files[row]) file = std::make_shared<const std::string>(files[row]);

@@ -51,17 +51,8 @@ using retrieval::Mask;
 struct GalleryBatch {
   std::vector<GalleryRow> rows;  ///< either all rows of a gallery have an id, or none (-1)
   std::map<Mask, torch::Tensor> vectors;
-  std::vector<std::string> files;      ///< of the rows, as from picture_files(); or none
-  std::vector<std::string> sequences;  ///< of the rows, or none
+  std::vector<std::string> files;  ///< of the rows, as from picture_files(); or none
   retrieval::InputSize input;
-};
-
-/// How whole and masked embeddings are compared.
-struct GalleryMetrics {
-  Metric whole = Metric::squared_euclidean;
-  Metric masked = Metric::cosine;
-
-  [[nodiscard]] Metric under(Mask mask) const { return mask == Mask::none ? whole : masked; }
 };
 
 class GalleryIndex final : public retrieval::Gallery, public retrieval::GalleryImages {
@@ -69,15 +60,17 @@ class GalleryIndex final : public retrieval::Gallery, public retrieval::GalleryI
   /// Removes all content, but keeps the settings.
   void clear();
   /// Copies the vectors. Throws seam::Error naming the mask if counts differ, or if a mask is
-  /// missing or was missing before; if there is not one file or sequence per row; and naming two
+  /// missing or was missing before; if there is not one file per row; and naming two
   /// images if their widths differ.
   void add(const GalleryBatch& batch);
   /// Sorts the rows and makes them searchable. Throws seam::Error for an empty gallery, two rows
   /// with the same id (naming both), and vectors that cannot be compared (naming the image).
   void build();
 
-  /// The masks and how they are compared, for stages that refer to the index before it is built.
-  void expect(std::vector<Mask> masks, GalleryMetrics metrics);
+  /// The masks and how whole embeddings are compared, for stages that refer to the index before it
+  /// is built. Masked embeddings are compared by cosine: vectors of unit length are ranked like by
+  /// the Euclidean distance, and those of different categories are exactly tied.
+  void expect(std::vector<Mask> masks, Metric of_whole);
   /// The number of training flows of the run before the vectors were computed.
   void set_trainings(std::int64_t trainings) { trainings_ = trainings; }
   /// How the images differ from published lists; saved with the gallery.
@@ -90,7 +83,9 @@ class GalleryIndex final : public retrieval::Gallery, public retrieval::GalleryI
   [[nodiscard]] std::vector<Mask> masks() const override { return expected_; }
   [[nodiscard]] bool ready() const override { return !indexes_.empty(); }
   [[nodiscard]] std::span<const GalleryRow> rows() const override { return rows_; }
-  [[nodiscard]] Metric metric(Mask mask) const override { return metrics_.under(mask); }
+  [[nodiscard]] Metric metric(Mask mask) const override {
+    return mask == Mask::none ? of_whole_ : Metric::cosine;
+  }
   [[nodiscard]] std::string method() const override { return "exact"; }
   [[nodiscard]] std::int64_t trainings() const override { return trainings_; }
   [[nodiscard]] retrieval::InputSize input() const override { return input_; }
@@ -103,18 +98,16 @@ class GalleryIndex final : public retrieval::Gallery, public retrieval::GalleryI
   /// As PublishedLists::difference(), of the data sets that filled it; only if it is ready.
   [[nodiscard]] std::string data_difference() const override { return data_difference_; }
   [[nodiscard]] std::span<const std::string> files() const override { return files_; }
-  [[nodiscard]] std::span<const std::string> sequences() const override { return sequences_; }
 
  private:
   [[nodiscard]] const ExactIndex& index_under(Mask mask) const;
 
   std::vector<GalleryRow> rows_;
   std::vector<std::string> files_;        ///< of rows_
-  std::vector<std::string> sequences_;    ///< of rows_
   std::map<Mask, GatheredRows> vectors_;  ///< in order of arrival; empty once built
   std::map<Mask, ExactIndex> indexes_;
   std::vector<Mask> expected_;
-  GalleryMetrics metrics_;
+  Metric of_whole_ = Metric::squared_euclidean;
   retrieval::InputSize input_;
   std::int64_t trainings_ = 0;
   std::string data_difference_;

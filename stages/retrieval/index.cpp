@@ -4,7 +4,6 @@
 #include "stages/picture_paths.hpp"
 #include "stages/retrieval/compared_batch.hpp"
 #include "stages/retrieval/gallery_items.hpp"
-#include "stages/retrieval/sequences.hpp"
 
 namespace seam::stages {
 void Index::declare(Declaration& d) {
@@ -13,17 +12,13 @@ void Index::declare(Declaration& d) {
       "Rejects embeddings that have NaN or infinite elements, are zero or are longer than 1e15 "
       "and, if vectors are compared by cosine, those shorter than 1e-12, which have no direction.");
   declare_masks(d, masks_);
-  d.parameter("metric", metrics_.whole, "how whole embeddings (mask none) are compared",
-              {{"squared_euclidean", Metric::squared_euclidean}, {"cosine", Metric::cosine}});
-  d.parameter("masked_metric", metrics_.masked,
-              "how masked embeddings are compared; cosine ranks vectors of unit length like "
-              "squared_euclidean, and detects the ties between categories",
+  d.parameter("metric", metric_,
+              "how whole embeddings (mask none) are compared; masked ones are compared by cosine",
               {{"squared_euclidean", Metric::squared_euclidean}, {"cosine", Metric::cosine}});
   d.needs(field::items);
   d.needs(field::indices).doc("the row id by which ties are ranked");
   d.needs(field::origins);
   d.accepts(field::paths).doc("to detect queries that are in the gallery");
-  d.accepts(field::sequences).doc("for `exclude_sequence` of the search");
   d.upstream(lists_, "whether the images are those of published results");
   d.offers<retrieval::Gallery>(gallery_);
   d.keeps_state(seam::Kept::until_next_flow);
@@ -31,7 +26,7 @@ void Index::declare(Declaration& d) {
 
 void Index::open(Context& /*context*/) {
   check_masks(masks_);
-  gallery_.expect(masks_, metrics_);
+  gallery_.expect(masks_, metric_);
 }
 
 void Index::begin(Context& context) {
@@ -48,7 +43,6 @@ void Index::process(const Packet& packet, Context& /*context*/) {
   GalleryBatch batch;
   batch.input = input_of(packet);
   batch.files = picture_files(packet, count);
-  if (packet.has(field::sequences)) batch.sequences = packet[field::sequences];
   for (std::size_t i = 0; i < count; ++i) {
     batch.rows.push_back(
         {indices[i], items[i], categories ? packet[field::categories][i] : -1, origins[i]});

@@ -27,7 +27,7 @@ class Index final : public Compute<Sink> {
 
  private:
   std::vector<Mask> masks_{Mask::none};
-  GalleryMetrics metrics_;
+  Metric metric_ = Metric::squared_euclidean;
   GalleryIndex gallery_;
   Refs<PublishedLists> lists_;
 };

@@ -6,7 +6,6 @@
 
 #include "stages/counted.hpp"
 #include "stages/picture_paths.hpp"
-#include "stages/ranking_method.hpp"
 #include "stages/retrieval/compared_batch.hpp"
 #include "stages/retrieval/gallery_items.hpp"
 
@@ -29,14 +28,10 @@ void Search::declare(Declaration& d) {
       "exclude_self", exclude_self_,
       "leave-one-out: queries and gallery are the same list, and an image is not matched with "
       "itself. Images are identified by index, because a duplicate may be equally near");
-  d.parameter("exclude_sequence", exclude_sequence_,
-              "leave out gallery images of the query's own `sequence`, such as other frames of its "
-              "video; needs `sequence as sequences` in `carry` of both batches");
   d.needs(field::items);
   d.needs(field::indices);
   d.needs(field::origins);
   d.accepts(field::paths).doc("to detect queries that are in the gallery");
-  if (exclude_sequence_) d.needs(field::sequences);
   d.provides(field::rankings).contract("*[N," + std::to_string(k_) + "]");
   d.provides(field::searched_gallery)
       .doc("information that `retrieval.recall` needs to count hits");
@@ -50,13 +45,11 @@ void Search::open(Context& /*context*/) {
 void Search::begin(Context& context) {
   unknown_items_.clear();
   told_of_itself_ = false;
-  queries_ = not_in_gallery_ = in_sequences_ = 0;
-  first_sequence_.clear();
+  queries_ = not_in_gallery_ = 0;
   first_not_in_gallery_.clear();
   require_ready(*gallery_);
   items_ = GalleryItems(gallery_->rows());
   of_category_.reset();
-  sequences_ = Sequences();
   if (std::ranges::any_of(masks_, retrieval::reads_labels)) {
     of_category_.emplace(gallery_->rows(), items_.of_rows());
   }
@@ -77,10 +70,8 @@ void Search::begin(Context& context) {
                         "retrieval.index, or let the stage derive from "
                         "seam::retrieval::GalleryImages";
   if (images_ != nullptr) {
-    const std::size_t sequences = images_->sequences().size();
-    if (images_->files().size() != rows.size() || (sequences > 0 && sequences != rows.size())) {
-      throw Error("the gallery has different numbers of rows, files and sequences",
-                  Fault::internal);
+    if (images_->files().size() != rows.size()) {
+      throw Error("the gallery has different numbers of rows and files", Fault::internal);
     }
     std::int64_t row = 0;
     for (const std::string& file : images_->files()) {
@@ -99,27 +90,6 @@ void Search::begin(Context& context) {
       ++row;
     }
   }
-  if (exclude_sequence_) {
-    if (images_ == nullptr || images_->sequences().empty()) {
-      throw Error(
-          "exclude_sequence is set, but the gallery's stage does not keep sequences; use "
-          "retrieval.index, or remove exclude_sequence",
-          Fault::configuration);
-    }
-    if (const std::string method = gallery_->method(); depends_on_neighbours(method)) {
-      throw Error("exclude_sequence leaves images out of the results of a search, but those of '" +
-                      method +
-                      "' already depend on them; use retrieval.index, or remove exclude_sequence",
-                  Fault::configuration);
-    }
-    sequences_ = Sequences(images_->sequences());
-  }
-  if (exclude_sequence_ && !sequences_.known()) {
-    throw Error(
-        "exclude_sequence is set, but no image of the gallery has a sequence; provide a column "
-        "`sequence` and add \"sequence as sequences\" to `carry` of the gallery's batch",
-        Fault::configuration);
-  }
   without_item_ = unnamed == rows.end() ? "" : unnamed->origin.text() + " of the gallery";
   trainings_since_gallery_ = context.trainings() - gallery_->trainings();
   if (trainings_since_gallery_ > 0) {
@@ -137,26 +107,25 @@ std::int64_t Search::number_of(const std::string& item) {
   return unknown_items_.try_emplace(item, next).first->second;
 }
 
-/// The first gallery row of the same image, from any list, that is not left out, or -1.
+/// The first gallery row of the same image, from any list, that is not `left_out`, or -1.
 std::int64_t Search::row_that_shows(std::int64_t id, const Origin& origin, const std::string& file,
-                                    const std::vector<std::int64_t>& left_out) const {
-  const auto is_left_out = [&](std::int64_t row) {
-    return std::ranges::binary_search(left_out, row);
-  };
+                                    std::int64_t left_out) const {
   if (const auto found = rows_of_file_.find(file); !file.empty() && found != rows_of_file_.end()) {
-    const auto row = std::ranges::find_if_not(found->second, is_left_out);
+    const auto row =
+        std::ranges::find_if(found->second, [&](std::int64_t shown) { return shown != left_out; });
     return row == found->second.end() ? -1 : *row;
   }
   if (id < 0 || (!origin.file && origin.item.empty())) return -1;
   const auto row = items_.row_of_id(id);
-  if (!row || is_left_out(*row)) return -1;
+  if (!row || *row == left_out) return -1;
   Origin shown = gallery_->rows()[static_cast<std::size_t>(*row)].origin;
   if (!origin.item.empty()) shown.line = origin.line;  // exported tables do not have the lines
   return shown == origin ? *row : -1;
 }
 
 /// Describes a query of the batch that is in the gallery and may find itself.
-std::string Search::finding_itself(const Packet& query, const LeftOut& left_out) const {
+std::string Search::finding_itself(const Packet& query,
+                                   const std::vector<std::int64_t>& left_out) const {
   const auto& origins = query[field::origins];
   const std::vector<std::string> files = picture_files(query, origins.size());
   for (std::size_t i = 0; i < origins.size(); ++i) {
@@ -173,7 +142,8 @@ std::string Search::finding_itself(const Packet& query, const LeftOut& left_out)
 /// Names a query of the batch that may be in the gallery under a different list, if the query or
 /// the gallery does not know the files of all images, and what to do. Rows of retrieval.embedded
 /// have neither files nor lines: within one list their places are compared, otherwise their names.
-std::string Search::uncompared(const Packet& query, const LeftOut& left_out) const {
+std::string Search::uncompared(const Packet& query,
+                               const std::vector<std::int64_t>& left_out) const {
   const auto& origins = query[field::origins];
   const std::vector<std::string> files = picture_files(query, origins.size());
   const auto comparable = [&](std::size_t i) {
@@ -186,7 +156,7 @@ std::string Search::uncompared(const Packet& query, const LeftOut& left_out) con
     return one_list || (!origin.item.empty() && !names_.contains(origin.item));
   };
   for (std::size_t i = 0; i < origins.size(); ++i) {
-    if (!left_out[i].empty() || comparable(i)) continue;
+    if (left_out[i] >= 0 || comparable(i)) continue;
     return "whether query " + origins[i].text() + " is in the gallery is unknown, because " +
            (!files[i].empty()
                 ? without_file_
@@ -197,31 +167,13 @@ std::string Search::uncompared(const Packet& query, const LeftOut& left_out) con
   return {};
 }
 
-Search::Excluded Search::excluded_by(const Packet& query, std::size_t count) const {
-  Excluded excluded;
-  excluded.rows.resize(count);
-  if (exclude_self_) excluded.itself = rows_of_themselves(*gallery_, items_, query);
-  for (std::size_t i = 0; i < count; ++i) {
-    std::vector<std::int64_t>& rows = excluded.rows[i];
-    if (exclude_sequence_) {
-      const auto own = sequences_.rows_of(query[field::sequences][i]);
-      rows.assign(own.begin(), own.end());
-    }
-    if (!exclude_self_ || excluded.itself[i] < 0) continue;
-    const auto at = std::ranges::lower_bound(rows, excluded.itself[i]);
-    if (at == rows.end() || *at != excluded.itself[i]) rows.insert(at, excluded.itself[i]);
-  }
-  return excluded;
-}
-
 /// The information that is not in the rankings.
-SearchedGallery Search::searched_by(const Packet& query, const LeftOut& left_out) const {
+SearchedGallery Search::searched_by(const Packet& query,
+                                    const std::vector<std::int64_t>& left_out) const {
   SearchedGallery searched;
   const auto& items = query[field::items];
   const auto images = static_cast<std::int64_t>(items_.of_rows().size());
-  for (const std::vector<std::int64_t>& rows : left_out) {
-    searched.images.push_back(images - static_cast<std::int64_t>(rows.size()));
-  }
+  for (const std::int64_t row : left_out) searched.images.push_back(images - (row >= 0 ? 1 : 0));
   searched.data_difference = images_ != nullptr ? images_->data_difference()
                                                 : retrieval::GalleryImages::unknown_difference;
   searched.uncompared = uncompared(query, left_out);
@@ -235,8 +187,8 @@ SearchedGallery Search::searched_by(const Packet& query, const LeftOut& left_out
 }
 
 /// The gallery images of each query's true category, for masks that use it.
-std::vector<SearchedCategory> Search::categories_of(const Packet& query,
-                                                    const LeftOut& left_out) const {
+std::vector<SearchedCategory> Search::categories_of(
+    const Packet& query, const std::vector<std::int64_t>& left_out) const {
   std::vector<SearchedCategory> found;
   if (!of_category_ || !of_category_->known()) return found;
   const auto& categories = query[field::categories];
@@ -244,9 +196,8 @@ std::vector<SearchedCategory> Search::categories_of(const Packet& query,
     const auto item = items_.number_of(query[field::items][i]);
     SearchedCategory own{of_category_->images(categories[i]),
                          item ? of_category_->images(categories[i], *item) : 0};
-    for (const std::int64_t row : left_out[i]) {
-      const auto at = static_cast<std::size_t>(row);
-      if (gallery_->rows()[at].category != categories[i]) continue;
+    const auto at = static_cast<std::size_t>(left_out[i]);
+    if (left_out[i] >= 0 && gallery_->rows()[at].category == categories[i]) {
       --own.images;
       if (item && items_.of_rows()[at] == *item) --own.relevant;
     }
@@ -255,44 +206,28 @@ std::vector<SearchedCategory> Search::categories_of(const Packet& query,
   return found;
 }
 
-void Search::count_own_images(const Packet& query, const std::vector<std::int64_t>& excluded) {
-  for (std::size_t i = 0; i < excluded.size(); ++i) {
-    if (excluded[i] >= 0) continue;
+void Search::count_own_images(const Packet& query, const std::vector<std::int64_t>& left_out) {
+  for (std::size_t i = 0; i < left_out.size(); ++i) {
+    if (left_out[i] >= 0) continue;
     if (not_in_gallery_++ == 0) first_not_in_gallery_ = query[field::origins][i].text();
-  }
-}
-
-void Search::count_sequences(const Packet& query) {
-  const auto& sequences = query[field::sequences];
-  for (std::size_t i = 0; i < sequences.size(); ++i) {
-    if (first_sequence_.empty()) first_sequence_ = sequences[i];
-    if (!sequences_.rows_of(sequences[i]).empty()) ++in_sequences_;
   }
 }
 
 Ranking Search::ranking_under(Mask mask, const Packet& query,
                               const std::vector<std::int64_t>& items,
-                              const Excluded& excluded) const {
+                              const std::vector<std::int64_t>& left_out) const {
   retrieval::SearchRequest request;
   request.mask = mask;
   request.k = k_;
-  if (!exclude_sequence_) request.excluded_row = excluded.itself;
+  if (exclude_self_) request.excluded_row = left_out;
   request.query_item = items;
   request.gallery_item = items_.of_rows();
   request.name_of_query = [&](std::int64_t row) {
     return query[field::origins][static_cast<std::size_t>(row)].text();
   };
   const std::span<const std::int64_t> shown = items_.of_rows();
-  const Tensor embedding = embedding_under(mask, query);
-  const auto nearest = [&](std::int64_t k) {
-    request.k = k;
-    return gallery_->search(embedding, request);
-  };
   Ranking ranking{
-      mask,
-      gallery_->metric(mask),
-      exclude_sequence_ ? nearest_without(excluded.rows, k_, {items, shown}, nearest) : nearest(k_),
-      {}};
+      mask, gallery_->metric(mask), gallery_->search(embedding_under(mask, query), request), {}};
   const auto images = static_cast<std::int64_t>(shown.size());
   for (const std::int64_t row : ranking.neighbours.rows) {
     if (row >= images) {
@@ -311,18 +246,19 @@ void Search::process(Packet& packet, Context& context) {
   const auto& items = query[field::items];
   Rankings rankings;
   rankings.method = gallery_->method();
-  if (exclude_sequence_) rankings.method += "/sequence=left-out";
   rankings.gallery_images = static_cast<std::int64_t>(items_.of_rows().size());
   rankings.gallery_items = items_.count();
   rankings.self_excluded = exclude_self_;
   rankings.trainings_since_gallery = trainings_since_gallery_;
   rankings.query_input = input_of(query);
   rankings.gallery_input = gallery_->input();
-  const Excluded excluded = excluded_by(query, count);
+  // The row of each query's own image, which it must not find, or -1.
+  const std::vector<std::int64_t> left_out = exclude_self_
+                                                 ? rows_of_themselves(*gallery_, items_, query)
+                                                 : std::vector<std::int64_t>(count, -1);
   queries_ += static_cast<std::int64_t>(count);
-  count_own_images(query, excluded.itself);
-  if (exclude_sequence_) count_sequences(query);
-  const std::string itself = finding_itself(query, excluded.rows);
+  if (exclude_self_) count_own_images(query, left_out);
+  const std::string itself = finding_itself(query, left_out);
   if (!itself.empty() && !told_of_itself_) {
     told_of_itself_ = true;
     context.warn(itself + " and finds itself" +
@@ -333,35 +269,24 @@ void Search::process(Packet& packet, Context& context) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t number = number_of(items[i]);
     std::int64_t relevant = number >= 0 ? items_.images_of(number) : 0;
-    relevant -= std::ranges::count_if(excluded.rows[i], [&](std::int64_t row) {
-      return items_.of_rows()[static_cast<std::size_t>(row)] == number;
-    });
+    const std::int64_t own = left_out[i];
+    if (own >= 0 && items_.of_rows()[static_cast<std::size_t>(own)] == number) --relevant;
     rankings.item.push_back(number);
     rankings.relevant.push_back(relevant);
   }
   for (const Mask mask : masks_) {
-    rankings.by_mask.push_back(ranking_under(mask, query, rankings.item, excluded));
+    rankings.by_mask.push_back(ranking_under(mask, query, rankings.item, left_out));
   }
   // Errors of a gallery of a different plugin must not reach a metric.
   const std::string problem = problem_with(rankings);
   if (!problem.empty()) throw Error("the gallery's search is wrong: " + problem, Fault::internal);
-  SearchedGallery searched = searched_by(query, excluded.rows);
+  SearchedGallery searched = searched_by(query, left_out);
   searched.finds_itself = itself;
   packet.set(field::searched_gallery, std::move(searched));
   packet.set(field::rankings, std::move(rankings));
 }
 
 void Search::end(Context& context) {
-  if (exclude_sequence_ && queries_ > 0 && in_sequences_ == 0) {
-    throw Error(
-        first_sequence_.empty()
-            ? "exclude_sequence is set, but no query has a sequence"
-            : "exclude_sequence is set, but the gallery has no image of any query's "
-              "sequence, such as '" +
-                  first_sequence_ +
-                  "'; remove it, or use the same names of sequences for queries and gallery",
-        Fault::configuration);
-  }
   if (not_in_gallery_ == 0) return;
   if (not_in_gallery_ == queries_) {
     throw Error(

@@ -17,7 +17,6 @@
 
 #include "stages/retrieval/gallery_items.hpp"
 #include "stages/retrieval/searched_gallery.hpp"
-#include "stages/retrieval/sequences.hpp"
 
 namespace seam::stages {
 
@@ -34,35 +33,29 @@ class Search final : public Compute<Transform> {
  private:
   [[nodiscard]] std::int64_t number_of(const std::string& item);
   [[nodiscard]] std::int64_t row_that_shows(std::int64_t id, const Origin& origin,
-                                            const std::string& file,
+                                            const std::string& file, std::int64_t left_out) const;
+  // `left_out`: [N] the row of the query's own image, which it must not find, or -1.
+  [[nodiscard]] std::string finding_itself(const Packet& query,
+                                           const std::vector<std::int64_t>& left_out) const;
+  [[nodiscard]] std::string uncompared(const Packet& query,
+                                       const std::vector<std::int64_t>& left_out) const;
+  [[nodiscard]] SearchedGallery searched_by(const Packet& query,
                                             const std::vector<std::int64_t>& left_out) const;
-  /// The rows that the queries of a batch must not find.
-  struct Excluded {
-    std::vector<std::int64_t> itself;  ///< [N] the query's own row or -1; empty if it may be found
-    LeftOut rows;                      ///< [N] itself and its sequence
-  };
-  [[nodiscard]] Excluded excluded_by(const Packet& query, std::size_t count) const;
-  [[nodiscard]] std::string finding_itself(const Packet& query, const LeftOut& left_out) const;
-  [[nodiscard]] std::string uncompared(const Packet& query, const LeftOut& left_out) const;
-  [[nodiscard]] SearchedGallery searched_by(const Packet& query, const LeftOut& left_out) const;
-  [[nodiscard]] std::vector<SearchedCategory> categories_of(const Packet& query,
-                                                            const LeftOut& left_out) const;
-  void count_own_images(const Packet& query, const std::vector<std::int64_t>& excluded);
-  void count_sequences(const Packet& query);
+  [[nodiscard]] std::vector<SearchedCategory> categories_of(
+      const Packet& query, const std::vector<std::int64_t>& left_out) const;
+  void count_own_images(const Packet& query, const std::vector<std::int64_t>& left_out);
   [[nodiscard]] retrieval::Ranking ranking_under(retrieval::Mask mask, const Packet& query,
                                                  const std::vector<std::int64_t>& items,
-                                                 const Excluded& excluded) const;
+                                                 const std::vector<std::int64_t>& left_out) const;
 
   Ref<retrieval::Gallery> gallery_;
   std::vector<retrieval::Mask> masks_{retrieval::Mask::none};
   std::int64_t k_ = 50;
   bool exclude_self_ = false;
-  bool exclude_sequence_ = false;
   // Of this flow.
   GalleryItems items_;
   const retrieval::GalleryImages* images_ = nullptr;  // of gallery_, if it knows them
   std::optional<CategoryCounts> of_category_;         // only if a mask reads labels
-  Sequences sequences_;                               // only if they are left out
   std::int64_t trainings_since_gallery_ = 0;
   std::set<std::string> lists_;  ///< of the gallery
   std::set<std::string> names_;  ///< of its images
@@ -71,9 +64,7 @@ class Search final : public Compute<Transform> {
   std::int64_t queries_ = 0;
   std::int64_t not_in_gallery_ = 0;  ///< in leave-one-out
   std::string first_not_in_gallery_;
-  std::int64_t in_sequences_ = 0;  ///< queries whose sequence is in the gallery
-  std::string first_sequence_;     ///< of the queries
-  bool told_of_itself_ = false;    ///< of this flow
+  bool told_of_itself_ = false;  ///< of this flow
   /// In ascending order; the names are views into the gallery.
   std::unordered_map<std::string_view, std::vector<std::int64_t>> rows_of_file_;
   std::map<std::string, std::int64_t> unknown_items_;  // numbers below -1

@@ -2,33 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <numeric>
 
 #include "stages/counted.hpp"
+#include "stages/export/csv.hpp"
 #include "stages/pair_fields.hpp"
 #include "stages/sampling/base/permutation.hpp"
 
 namespace seam::stages {
 namespace {
-
-std::vector<ListedImage> listed(const std::vector<Packet>& rows) {
-  std::vector<ListedImage> images;
-  images.reserve(rows.size());
-  for (const Packet& row : rows) images.push_back({row.origin().item, row.get(field::item)});
-  return images;
-}
-
-std::string text_of_list(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in.is_open() || in.bad() || std::filesystem::is_directory(file)) {
-    throw Error("the list of pairs '" + file.string() +
-                "' cannot be read; set 'list' to a file with the columns same, first and second");
-  }
-  return text;
-}
 
 std::int64_t pairs_of(std::int64_t images) {
   return images * (images - 1) / 2;
@@ -85,47 +67,16 @@ void DrawnPairs::declare(Declaration& d) {
   d.parameter("pairs", drawn_,
               "each_epoch: new random pairs in every epoch, for training; once: distinct pairs, "
               "the same in every epoch and run, half of them matching; all: every pair of two "
-              "images; list: the pairs in `list`",
-              {{"each_epoch", Drawn::each_epoch},
-               {"once", Drawn::once},
-               {"all", Drawn::all},
-               {"list", Drawn::list}});
-  d.parameter("rule", rule_,
-              "how the pairs of each_epoch are drawn. balanced: half of them match, never with the "
-              "same image twice, and the others never show one item; released: as in the code of "
-              "Siamese Capsule Networks",
-              {{"balanced", PairRule::balanced}, {"released", PairRule::released}});
+              "images",
+              {{"each_epoch", Drawn::each_epoch}, {"once", Drawn::once}, {"all", Drawn::all}});
   d.parameter("count", count_wanted_,
               "number of pairs for each_epoch or once; default: the number of images, or for once, "
               "the largest balanced number")
       .at_least(1)
       .only_with("pairs", std::vector<std::string>{"each_epoch", "once"});
-  d.parameter("pair_seed", pair_seed_, "seed for pairs = \"once\"");
-  d.parameter("list", list_,
-              "a CSV file with the columns same (1 or 0), first and second (the images' names in "
-              "their data set)")
-      .must_exist();
-  d.parameter("folder", folder_,
-              "folder for the pairs of once, relative to the run folder; they are written as "
-              "STAGE.csv, which `list` can read");
   d.needs(field::item);
   d.provides(field::group).doc("the pair's number in the epoch");
   d.provides(field::same_item).doc("1 for a pair of one item, 0 for one of two");
-}
-
-void DrawnPairs::open(Context& context) {
-  const auto refuse = [](const std::string& what) { throw Error(what, Fault::configuration); };
-  if ((drawn_ == Drawn::list) != !list_.empty()) {
-    refuse(list_.empty() ? "pairs is \"list\", but 'list' is not set"
-                         : "'list' is set, but pairs is not \"list\"");
-  }
-  // Not an error: files of earlier runs may set them.
-  if (drawn_ != Drawn::once && (pair_seed_ != 0 || folder_ != "pairs")) {
-    context.warn("`pair_seed` and `folder` only apply to pairs = \"once\"");
-  }
-  if (rule_ == PairRule::released && drawn_ != Drawn::each_epoch) {
-    refuse("rule = \"released\" only applies to pairs = \"each_epoch\"; set that");
-  }
 }
 
 void DrawnPairs::begin(Context& context) {
@@ -146,9 +97,6 @@ std::int64_t DrawnPairs::start(const Context& context) {
     case Drawn::all:
       fixed_ = sampler_->all();
       break;
-    case Drawn::list:
-      fixed_ = parse_pair_list(text_of_list(list_), list_.string(), listed(rows()));
-      break;
   }
   const auto count = static_cast<std::int64_t>(fixed_.size());
   if (context.epoch() > 0) return count;
@@ -165,8 +113,7 @@ std::vector<Pair> DrawnPairs::drawn_once() const {
   ordered.reserve(order.size());
   for (const std::size_t row : order) ordered.push_back(items()[row]);
   std::vector<Pair> pairs = PairSampler(ordered).distinct(
-      count_wanted_.value_or(2 * std::min(sampler_->same_pairs(), sampler_->other_pairs())),
-      pair_seed_);
+      count_wanted_.value_or(2 * std::min(sampler_->same_pairs(), sampler_->other_pairs())), 0);
   for (Pair& pair : pairs) {
     pair.first = static_cast<std::int64_t>(order[static_cast<std::size_t>(pair.first)]);
     pair.second = static_cast<std::int64_t>(order[static_cast<std::size_t>(pair.second)]);
@@ -175,19 +122,26 @@ std::vector<Pair> DrawnPairs::drawn_once() const {
 }
 
 void DrawnPairs::write_list(const Context& context) const {
-  if (!folder_.is_absolute() && context.run_directory().empty()) {
+  if (context.run_directory().empty()) {
     context.info("the run has no run folder, so the pairs are not written");
     return;
   }
-  ExportedFile file(export_path(folder_, std::string(context.stage()) + ".csv", context));
-  file.write(pair_list_text(fixed_, listed(rows())));
+  std::string text = csv_line({"pair", "same", "first", "second", "first_item", "second_item"});
+  for (std::size_t number = 0; number < fixed_.size(); ++number) {
+    const Packet& first = row(fixed_[number].first);
+    const Packet& second = row(fixed_[number].second);
+    text += csv_line({std::to_string(number), fixed_[number].same ? "1" : "0", first.origin().item,
+                      second.origin().item, first.get(field::item), second.get(field::item)});
+  }
+  ExportedFile file(export_path("pairs", context).string() + ".csv");
+  file.write(text);
   file.finish();
   file.commit();
 }
 
 Pair DrawnPairs::pair(std::int64_t number, const Context& context) const {
   if (drawn_ != Drawn::each_epoch) return fixed_[static_cast<std::size_t>(number)];
-  return sampler_->draw(rule_, context.seed(), stream_of(context.stage()),
+  return sampler_->draw(context.seed(), stream_of(context.stage()),
                         static_cast<std::uint64_t>(context.epoch()),
                         static_cast<std::uint64_t>(number));
 }
@@ -233,17 +187,9 @@ Pair PairSampler::balanced(bool same, Random& random) const {
   return {row, index_.other_of_item(row, random), true};
 }
 
-Pair PairSampler::released(Random& random) const {
-  const std::int64_t row = any_row(random);
-  if (!random.coin(0.5)) return pair_of(row, any_row(random));
-  const std::span<const std::int64_t> own = index_.rows_of(index_.item_of(row));
-  return {row, own[static_cast<std::size_t>(random.index(own.size()))], true};
-}
-
-Pair PairSampler::draw(PairRule rule, std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch,
+Pair PairSampler::draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch,
                        std::uint64_t number) const {
   Random random(seed, stream, epoch, number);
-  if (rule == PairRule::released) return released(random);
   // After all numbers that single pairs use.
   Random order(seed, stream, epoch, ~(number / 2));
   const bool same_first = order.coin(0.5);

@@ -12,19 +12,16 @@
 #include "stages/export/exported_file.hpp"
 #include "stages/sampling/base/epoch_sampler.hpp"
 #include "stages/sampling/base/item_index.hpp"
-#include "stages/sampling/pair_list.hpp"
 
 namespace seam::stages {
 
-/// How the pairs of an epoch are drawn.
-enum class PairRule : std::uint8_t {
-  /// Of pairs 2k and 2k + 1, one matches, in random order. A matching pair never has the same image
-  /// twice, the other pair never has two images of one item.
-  balanced,
-  /// As in the released code of Siamese Capsule Networks: the first image is arbitrary; the second
-  /// is, with probability 1/2, any image of its item, possibly the same one, or else any image,
-  /// possibly of the same item.
-  released
+/// Rows of the data set.
+struct Pair {
+  std::int64_t first = 0;
+  std::int64_t second = 0;
+  bool same = false;  ///< of one item
+
+  friend bool operator==(const Pair&, const Pair&) = default;
 };
 
 class PairSampler {
@@ -33,9 +30,10 @@ class PairSampler {
   /// than two items, or if no item has two images.
   explicit PairSampler(std::span<const std::int64_t> items);
 
-  /// Pair `number` (from 0) of an epoch.
-  [[nodiscard]] Pair draw(PairRule rule, std::uint64_t seed, std::uint64_t stream,
-                          std::uint64_t epoch, std::uint64_t number) const;
+  /// Pair `number` (from 0) of an epoch. Of pairs 2k and 2k + 1, one matches, in random order. A
+  /// matching pair never has the same image twice, the other pair never has two images of one item.
+  [[nodiscard]] Pair draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch,
+                          std::uint64_t number) const;
 
   /// `count` distinct pairs, of which those at even positions match; (a, b) and (b, a) are the same
   /// pair. Throws seam::Error (configuration) if `count` is odd or there are too few pairs.
@@ -51,7 +49,6 @@ class PairSampler {
 
  private:
   [[nodiscard]] Pair balanced(bool same, Random& random) const;
-  [[nodiscard]] Pair released(Random& random) const;
   [[nodiscard]] Pair pair_of(std::int64_t first, std::int64_t second) const {
     return {first, second, index_.item_of(first) == index_.item_of(second)};
   }
@@ -72,25 +69,21 @@ class DrawnPairs final : public EpochSampler {
   static constexpr std::string_view name = "sampling.pairs";
 
   void declare(Declaration& d) override;
-  void open(Context& context) override;
   void begin(Context& context) override;
 
  private:
-  enum class Drawn : std::uint8_t { each_epoch, once, all, list };
+  enum class Drawn : std::uint8_t { each_epoch, once, all };
 
   std::int64_t start(const Context& context) override;
   std::vector<Packet> group(std::int64_t number, const Context& context) override;
-  /// The pairs of `once`: they depend on the images' names and `pair_seed`, not on their order.
+  /// The pairs of `once`: they depend on the images' names, not on their order.
   [[nodiscard]] std::vector<Pair> drawn_once() const;
+  /// Writes the pairs of `once`, so that others can evaluate on exactly the same pairs.
   void write_list(const Context& context) const;
   [[nodiscard]] Pair pair(std::int64_t number, const Context& context) const;
 
   Drawn drawn_ = Drawn::each_epoch;
-  PairRule rule_ = PairRule::balanced;
   std::optional<std::int64_t> count_wanted_;
-  std::uint64_t pair_seed_ = 0;
-  std::filesystem::path list_;
-  std::filesystem::path folder_ = "pairs";
 
   OneFlow flow_;
   std::optional<PairSampler> sampler_;

@@ -16,11 +16,9 @@ void Pk::declare(Declaration& d) {
       "batches.\n\nPlace it between the data set and `image.decode`, so that it collects only the "
       "names of an epoch's images and not their pixels.");
   d.parameter("items", items_per_batch_, "P: number of distinct items per batch").range(1, 1 << 20);
-  d.parameter("images", images_per_item_, "K: number of images per item").range(1, 1 << 20);
-  d.parameter(
-      "few_images", few_images_,
-      "how to treat items with fewer than K images: repeat their images, or leave the items out",
-      {{"repeat", FewImages::repeat}, {"skip", FewImages::skip}});
+  d.parameter("images", images_per_item_,
+              "K: number of images per item; those of items with fewer images are repeated")
+      .range(1, 1 << 20);
   d.parameter("categories", categories_per_batch_,
               "C: number of categories from which a batch draws its items, P / C items of each, so "
               "that negatives look similar; must divide P. 0: items of any category")
@@ -61,15 +59,13 @@ void Pk::process(Packet packet, Emitter& emitter, Context& context) {
 }
 
 std::int64_t Pk::start(const Context& context) {
-  sampler_.emplace(items(), items_per_batch_, images_per_item_, few_images_,
+  sampler_.emplace(items(), items_per_batch_, images_per_item_,
                    BatchCategories{categories_per_batch_, categories_});
   const std::int64_t few = sampler_->few_image_items();
   if (few > 0 && context.epoch() == 0) {
-    const bool skipped = few_images_ == FewImages::skip;
     context.info(counted(few, "item") + (few == 1 ? " has" : " have") + " fewer than " +
                  counted(images_per_item_, "image") + ": " +
-                 (skipped ? (few == 1 ? "it is left out" : "they are left out")
-                          : (few == 1 ? "its images are repeated" : "their images are repeated")));
+                 (few == 1 ? "its images are repeated" : "their images are repeated"));
   }
   return per_epoch_.value_or(sampler_->round());
 }
@@ -85,81 +81,74 @@ std::vector<Packet> Pk::group(std::int64_t number, const Context& context) {
 }
 
 PkSampler::PkSampler(std::span<const std::int64_t> items, std::int64_t items_per_batch,
-                     std::int64_t images_per_item, FewImages few, BatchCategories categories)
+                     std::int64_t images_per_item, BatchCategories categories)
     : items_per_batch_(items_per_batch),
       images_per_item_(images_per_item),
       categories_per_batch_(categories.count),
       index_(items) {
   for (std::size_t item = 0; item < index_.items(); ++item) {
-    const bool has_few = static_cast<std::int64_t>(index_.rows_of(item).size()) < images_per_item;
-    if (has_few) ++few_image_items_;
-    if (!has_few || few == FewImages::repeat) drawn_.push_back(item);
+    if (std::ssize(index_.rows_of(item)) < images_per_item) ++few_image_items_;
   }
-  if (static_cast<std::int64_t>(drawn_.size()) < items_per_batch) {
-    const bool skipped = few == FewImages::skip && few_image_items_ > 0;
+  if (static_cast<std::int64_t>(index_.items()) < items_per_batch) {
     throw Error("a batch needs " + std::to_string(items_per_batch) + " items, but only received " +
                 counted(items.size(), "image") + " of " + counted(index_.items(), "item") +
-                (skipped ? ", of which " + std::to_string(few_image_items_) + " with fewer than " +
-                               counted(images_per_item, "image") + " are skipped"
-                         : "") +
-                "; lower 'items', or check the split and the limit of the data set" +
-                (skipped ? ", or set few_images = \"repeat\"" : ""));
+                "; lower 'items', or check the split and the limit of the data set");
   }
   if (categories.count == 0) return;
   std::unordered_map<std::int64_t, std::size_t> list_of;
-  for (std::size_t drawn = 0; drawn < drawn_.size(); ++drawn) {
-    const auto first_row = static_cast<std::size_t>(index_.rows_of(drawn_[drawn]).front());
+  for (std::size_t item = 0; item < index_.items(); ++item) {
+    const auto first_row = static_cast<std::size_t>(index_.rows_of(item).front());
     const std::int64_t category = categories.of_rows[first_row];
-    const auto [known, fresh] = list_of.try_emplace(category, places_of_category_.size());
-    if (fresh) places_of_category_.emplace_back();
-    places_of_category_[known->second].push_back(drawn);
+    const auto [known, fresh] = list_of.try_emplace(category, items_of_category_.size());
+    if (fresh) items_of_category_.emplace_back();
+    items_of_category_[known->second].push_back(item);
   }
-  if (static_cast<std::int64_t>(places_of_category_.size()) < categories.count) {
+  if (static_cast<std::int64_t>(items_of_category_.size()) < categories.count) {
     throw Error("batches need " + std::to_string(categories.count) +
                 " categories, but the items are of " +
-                counted(places_of_category_.size(), "category", "categories") +
+                counted(items_of_category_.size(), "category", "categories") +
                 "; lower 'categories', or check the split and the limit of the data set");
   }
 }
 
-std::vector<std::size_t> PkSampler::places(const Random& key, std::uint64_t in_round) const {
-  const Permutation order(drawn_.size(), key);
+std::vector<std::size_t> PkSampler::items_of(const Random& key, std::uint64_t in_round) const {
+  const Permutation order(index_.items(), key);
   const auto count = static_cast<std::uint64_t>(items_per_batch_);
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> items;
   for (std::uint64_t at = in_round * count; at < (in_round + 1) * count; ++at) {
-    places.push_back(static_cast<std::size_t>(order(at)));
+    items.push_back(static_cast<std::size_t>(order(at)));
   }
-  return places;
+  return items;
 }
 
-std::vector<std::size_t> PkSampler::places_by_category(Random key, std::uint64_t in_round) const {
+std::vector<std::size_t> PkSampler::items_by_category(Random key, std::uint64_t in_round) const {
   const auto cells_per_batch = static_cast<std::uint64_t>(categories_per_batch_);
   const std::uint64_t cell_size = static_cast<std::uint64_t>(items_per_batch_) / cells_per_batch;
   const std::uint64_t seed = key.bits64();
   const std::uint64_t stream = key.bits64();
-  const std::size_t categories = places_of_category_.size();
+  const std::size_t categories = items_of_category_.size();
   const Permutation category_order(categories, Random(seed, stream, 0));
   std::vector<std::uint64_t> ends;  // of the categories, in that order
   std::uint64_t end = 0;
   for (std::size_t at = 0; at < categories; ++at) {
-    end += places_of_category_[static_cast<std::size_t>(category_order(at))].size();
+    end += items_of_category_[static_cast<std::size_t>(category_order(at))].size();
     ends.push_back(end);
   }
-  const Permutation cell_order(drawn_.size() / cell_size, Random(seed, stream, 1));
-  std::vector<std::size_t> places;
+  const Permutation cell_order(index_.items() / cell_size, Random(seed, stream, 1));
+  std::vector<std::size_t> items;
   for (std::uint64_t cell = in_round * cells_per_batch; cell < (in_round + 1) * cells_per_batch;
        ++cell) {
     const std::uint64_t first = cell_order(cell) * cell_size;
     for (std::uint64_t at = first; at < first + cell_size; ++at) {
       const auto in_order = std::ranges::upper_bound(ends, at) - ends.begin();
       const auto category = static_cast<std::size_t>(category_order(in_order));
-      const std::vector<std::size_t>& of_category = places_of_category_[category];
+      const std::vector<std::size_t>& of_category = items_of_category_[category];
       const std::uint64_t begin = ends[static_cast<std::size_t>(in_order)] - of_category.size();
       const Permutation order(of_category.size(), Random(seed, stream, 2, category));
-      places.push_back(of_category[static_cast<std::size_t>(order(at - begin))]);
+      items.push_back(of_category[static_cast<std::size_t>(order(at - begin))]);
     }
   }
-  return places;
+  return items;
 }
 
 std::vector<std::int64_t> PkSampler::draw(std::uint64_t seed, std::uint64_t stream,
@@ -171,10 +160,10 @@ std::vector<std::int64_t> PkSampler::draw(std::uint64_t seed, std::uint64_t stre
   Random random(seed, stream, epoch, number);
   std::vector<std::int64_t> batch;
   batch.reserve(static_cast<std::size_t>(items_per_batch_) * wanted);
-  for (const std::size_t place : categories_per_batch_ == 0
-                                     ? places(key, number % per_round)
-                                     : places_by_category(key, number % per_round)) {
-    const std::span<const std::int64_t> all = index_.rows_of(drawn_[place]);
+  for (const std::size_t item : categories_per_batch_ == 0
+                                    ? items_of(key, number % per_round)
+                                    : items_by_category(key, number % per_round)) {
+    const std::span<const std::int64_t> all = index_.rows_of(item);
     std::vector<std::int64_t> rows(all.begin(), all.end());
     random.shuffle(std::span(rows));
     // Too few images: repeats all of them, and the last time only the first ones of the shuffle.

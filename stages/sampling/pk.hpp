@@ -21,12 +21,6 @@
 
 namespace seam::stages {
 
-/// How to treat items with fewer than K images.
-enum class FewImages : std::uint8_t {
-  repeat,  ///< repeat images evenly: their counts differ by at most one
-  skip     ///< such items are never drawn
-};
-
 /// The categories from which a batch draws its items.
 struct BatchCategories {
   std::int64_t count = 0;  ///< C, which divides P; 0: items of any category
@@ -36,38 +30,36 @@ struct BatchCategories {
 
 class PkSampler {
  public:
-  /// `items[row]` is the item of a row, an arbitrary number. Throws seam::Error if fewer than
-  /// `items_per_batch` items can be drawn.
+  /// `items[row]` is the item of a row, an arbitrary number. Throws seam::Error for fewer than
+  /// `items_per_batch` items.
   PkSampler(std::span<const std::int64_t> items, std::int64_t items_per_batch,
-            std::int64_t images_per_item, FewImages few, BatchCategories categories = {});
+            std::int64_t images_per_item, BatchCategories categories = {});
 
   /// The P * K rows of batch `number` (from 0) of an epoch, item by item. In round() batches each
   /// item occurs at most once; then a new order begins. The images of an item are drawn without
-  /// replacement if it has K. With categories, a cell at the boundary between two categories
-  /// contains items of both.
+  /// replacement if it has K, or else repeated evenly: their counts differ by at most one. With
+  /// categories, a cell at the boundary between two categories contains items of both.
   [[nodiscard]] std::vector<std::int64_t> draw(std::uint64_t seed, std::uint64_t stream,
                                                std::uint64_t epoch, std::uint64_t number) const;
 
   /// The number of batches until all items have occurred, except for the last fewer than P.
   [[nodiscard]] std::int64_t round() const {
-    return static_cast<std::int64_t>(drawn_.size()) / items_per_batch_;
+    return static_cast<std::int64_t>(index_.items()) / items_per_batch_;
   }
-  /// The number of items that can be drawn, and of all with fewer than K images.
-  [[nodiscard]] std::int64_t items() const { return static_cast<std::int64_t>(drawn_.size()); }
+  /// The number of items with fewer than K images.
   [[nodiscard]] std::int64_t few_image_items() const { return few_image_items_; }
 
  private:
-  /// The positions in drawn_ of a batch's items.
-  [[nodiscard]] std::vector<std::size_t> places(const Random& key, std::uint64_t in_round) const;
-  [[nodiscard]] std::vector<std::size_t> places_by_category(Random key,
-                                                            std::uint64_t in_round) const;
+  /// A batch's items.
+  [[nodiscard]] std::vector<std::size_t> items_of(const Random& key, std::uint64_t in_round) const;
+  [[nodiscard]] std::vector<std::size_t> items_by_category(Random key,
+                                                           std::uint64_t in_round) const;
 
   std::int64_t items_per_batch_;
   std::int64_t images_per_item_;
   std::int64_t categories_per_batch_;
   ItemIndex index_;
-  std::vector<std::size_t> drawn_;                            // the items that can be drawn
-  std::vector<std::vector<std::size_t>> places_of_category_;  // in drawn_; empty without categories
+  std::vector<std::vector<std::size_t>> items_of_category_;  // empty without categories
   std::int64_t few_image_items_ = 0;
 };
 
@@ -87,7 +79,6 @@ class Pk final : public EpochSampler {
   std::int64_t items_per_batch_ = 16;
   std::int64_t images_per_item_ = 4;
   std::int64_t categories_per_batch_ = 0;
-  FewImages few_images_ = FewImages::repeat;
   std::optional<std::int64_t> per_epoch_;
 
   std::vector<std::int64_t> categories_;  // of the rows; empty without `categories`

@@ -19,11 +19,6 @@ void Triplets::declare(Declaration& d) {
               "image once, in a new order in each epoch",
               {{"with_replacement", AnchorChoice::with_replacement},
                {"each_image_once", AnchorChoice::each_image_once}});
-  d.parameter(
-      "single_image_items", single_images_,
-      "how to treat items with one image: use the same image as anchor and positive, or use it "
-      "only as a negative",
-      {{"pair_with_itself", SingleImageItems::pair_with_itself}, {"skip", SingleImageItems::skip}});
   d.parameter("negatives", negatives_,
               "the negative, an image of a different item: any, drawn uniformly (released code); "
               "the closest of a different category (thesis); the closest of the same category; or "
@@ -46,7 +41,7 @@ void Triplets::declare(Declaration& d) {
       .only_with("negatives", std::vector<std::string>{"hardest_other_category",
                                                        "hardest_same_category", "semi_hard"});
   d.parameter("per_epoch", per_epoch_,
-              "number of triplets per epoch; default: the number of anchors")
+              "number of triplets per epoch; default: the number of images")
       .at_least(1);
   d.parameter("multiple_of", multiple_of_,
               "round the number of triplets up to a multiple of this; with the number of triplets "
@@ -154,19 +149,15 @@ Triplets::MinedRows Triplets::mined_rows(const MinedLists& lists) const {
 }
 
 std::int64_t Triplets::start(const Context& context) {
-  sampler_.emplace(items(), anchors_, single_images_);
+  sampler_.emplace(items(), anchors_);
   if (mines_in(context)) mined_rows_ = mined_rows(mined_lists(context));
   if (sampler_->single_image_items() > 0 && context.epoch() == 0) {
     const bool one = sampler_->single_image_items() == 1;
-    const bool skipped = single_images_ == SingleImageItems::skip;
     context.info(counted(sampler_->single_image_items(), "item") +
-                 (one ? " has one image, so " : " have one image each, so ") +
-                 (skipped
-                      ? (one ? "it is only used as a negative" : "they are only used as negatives")
-                      : (one ? "its positive is the anchor itself"
-                             : "their positives are the anchors themselves")));
+                 (one ? " has one image, so its positive is the anchor itself"
+                      : " have one image each, so their positives are the anchors themselves"));
   }
-  const std::int64_t wanted = per_epoch_.value_or(sampler_->anchors());
+  const std::int64_t wanted = per_epoch_.value_or(std::ssize(items()));
   return (wanted + multiple_of_ - 1) / multiple_of_ * multiple_of_;
 }
 
@@ -184,34 +175,26 @@ std::vector<Packet> Triplets::group(std::int64_t number, const Context& context)
   return packets;
 }
 
-TripletSampler::TripletSampler(std::span<const std::int64_t> items, AnchorChoice anchors,
-                               SingleImageItems single_images)
+TripletSampler::TripletSampler(std::span<const std::int64_t> items, AnchorChoice anchors)
     : choice_(anchors), index_(items) {
   if (index_.items() < 2) {
     throw Error("triplets need images of at least two items, but only received " +
                 counted(items.size(), "image") + " of " + counted(index_.items(), "item") +
                 "; check the split and the limit of the data set");
   }
-  for (std::int64_t row = 0; row < std::ssize(items); ++row) {
-    const bool single = index_.rows_of(index_.item_of(row)).size() == 1;
-    if (single) ++single_image_items_;
-    if (!single || single_images == SingleImageItems::pair_with_itself) anchors_.push_back(row);
-  }
-  if (anchors_.empty()) {
-    throw Error(
-        "no item has two images, so there is no positive; keep single-image items, or use a "
-        "different data set");
+  for (std::size_t item = 0; item < index_.items(); ++item) {
+    if (index_.rows_of(item).size() == 1) ++single_image_items_;
   }
 }
 
 std::int64_t TripletSampler::anchor_of(std::uint64_t seed, std::uint64_t stream,
                                        std::uint64_t epoch, std::uint64_t number) const {
-  const std::uint64_t count = anchors_.size();
+  const std::uint64_t count = index_.rows();
   const std::uint64_t round = number / count;
   // After all numbers that single triplets use.
   const Random key(seed, stream, epoch, ~round);
   const Permutation order(count, key);
-  return anchors_[static_cast<std::size_t>(order(number % count))];
+  return static_cast<std::int64_t>(order(number % count));
 }
 
 DrawnTriplet TripletSampler::draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch,
@@ -219,7 +202,7 @@ DrawnTriplet TripletSampler::draw(std::uint64_t seed, std::uint64_t stream, std:
   Random random(seed, stream, epoch, number);
   DrawnTriplet triplet;
   triplet.anchor = choice_ == AnchorChoice::with_replacement
-                       ? anchors_[static_cast<std::size_t>(random.index(anchors_.size()))]
+                       ? static_cast<std::int64_t>(random.index(index_.rows()))
                        : anchor_of(seed, stream, epoch, number);
   const bool single = index_.rows_of(index_.item_of(triplet.anchor)).size() == 1;
   triplet.positive = single ? triplet.anchor : index_.other_of_item(triplet.anchor, random);

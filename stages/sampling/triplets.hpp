@@ -32,27 +32,19 @@ enum class AnchorChoice : std::uint8_t {
   each_image_once,   ///< a new order every epoch; another round starts when all have been anchors
 };
 
-/// How to treat items with one image, whose only positive is that image.
-enum class SingleImageItems : std::uint8_t {
-  pair_with_itself,  ///< anchor and positive are the same image, as in the released code
-  skip,              ///< such images are never anchors; they stay negatives
-};
-
 class TripletSampler {
  public:
   /// `items[row]` is the item of a row, an arbitrary number. Throws seam::Error if there are fewer
-  /// than two items, or if every item has one image and those are skipped.
-  TripletSampler(std::span<const std::int64_t> items, AnchorChoice anchors,
-                 SingleImageItems single_images);
+  /// than two items.
+  TripletSampler(std::span<const std::int64_t> items, AnchorChoice anchors);
 
   /// Triplet `number` (from 0) of an epoch. The positive is uniform over the item's other images,
-  /// the negative uniform over all images of other items (the released code achieves this by
-  /// redrawing while it hits the same item).
+  /// or the anchor itself if there is none, as in the released code. The negative is uniform over
+  /// all images of other items (the released code achieves this by redrawing while it hits the same
+  /// item).
   [[nodiscard]] DrawnTriplet draw(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch,
                                   std::uint64_t number) const;
 
-  /// The number of images that may be anchors: the length of an epoch that uses each once.
-  [[nodiscard]] std::int64_t anchors() const { return static_cast<std::int64_t>(anchors_.size()); }
   /// The number of items with one image.
   [[nodiscard]] std::int64_t single_image_items() const { return single_image_items_; }
 
@@ -62,7 +54,6 @@ class TripletSampler {
 
   AnchorChoice choice_;
   ItemIndex index_;
-  std::vector<std::int64_t> anchors_;
   std::int64_t single_image_items_ = 0;
 };
 
@@ -90,7 +81,6 @@ class Triplets final : public EpochSampler {
   [[nodiscard]] std::vector<std::int64_t> positions_of_mined() const;
 
   AnchorChoice anchors_ = AnchorChoice::with_replacement;
-  SingleImageItems single_images_ = SingleImageItems::pair_with_itself;
   NegativeSource negatives_ = NegativeSource::random_other_item;
   std::optional<std::int64_t> per_epoch_;
   std::int64_t multiple_of_ = 1;

@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <functional>
 #include <stdexcept>
-#include <string>
 #include <thread>
 #include <vector>
 

@@ -95,7 +95,7 @@ struct Seconds {
 
 seam::stages::GalleryIndex indexed(const Problem& problem, std::int64_t batch, Seconds& seconds) {
   seam::stages::GalleryIndex index;
-  index.expect({Mask::none}, {});
+  index.expect({Mask::none}, seam::retrieval::Metric::squared_euclidean);
   Clock clock;
   for (std::int64_t first = 0; first < problem.images; first += batch) {
     const std::int64_t count = std::min(batch, problem.images - first);

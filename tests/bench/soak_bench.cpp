@@ -19,7 +19,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include <unistd.h>
 

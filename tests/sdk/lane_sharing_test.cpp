@@ -8,7 +8,6 @@
 #include <functional>
 #include <new>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "sdk/tensor/lane_sharing.hpp"

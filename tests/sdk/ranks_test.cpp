@@ -4,7 +4,6 @@
 #include <seam/refusal_testing.hpp>
 
 #include <string>
-#include <vector>
 
 #include "sdk/testing/thread_ranks.hpp"
 #include "tests/sdk/echo_ranks.hpp"

@@ -57,9 +57,7 @@ class Gallery {
   /// How the vectors under the mask are compared.
   [[nodiscard]] virtual Metric metric(Mask mask) const = 0;
   /// The search method: "exact", or a different name, which then is part of every protocol. With
-  /// "rerank=" in it, distances are not those of the metric: nothing is computed from them. With
-  /// "rerank=" or "expand=" in it, retrieval.search refuses `exclude_sequence`, because images that
-  /// it leaves out of the results would still have changed them.
+  /// "rerank=" in it, distances are not those of the metric: nothing is computed from them.
   [[nodiscard]] virtual std::string method() const = 0;
   /// Context::trainings() when the gallery was filled.
   [[nodiscard]] virtual std::int64_t trainings() const = 0;
@@ -72,9 +70,9 @@ class Gallery {
                                           const SearchRequest& request) const = 0;
 };
 
-/// The files and sequences of a gallery's images. A class that derives from Gallery may also derive
-/// from this; `retrieval.search` finds it by a cast. Without it, `retrieval.recall` refuses queries
-/// that have a path, because one that is in the gallery under a different list would find itself.
+/// The files of a gallery's images. A class that derives from Gallery may also derive from this;
+/// `retrieval.search` finds it by a cast. Without it, `retrieval.recall` refuses queries that have
+/// a path, because one that is in the gallery under a different list would find itself.
 class GalleryImages {
  public:
   virtual ~GalleryImages() = default;
@@ -82,9 +80,6 @@ class GalleryImages {
   /// [G] the file of each row's image (field `paths`), absolute and with links followed, as by
   /// std::filesystem::weakly_canonical; empty for an image without path.
   [[nodiscard]] virtual std::span<const std::string> files() const = 0;
-  /// [G] the sequence of each row's image; empty if it belongs to none. Or {} if the gallery does
-  /// not keep them.
-  [[nodiscard]] virtual std::span<const std::string> sequences() const { return {}; }
   /// How the images differ from published lists, as a clause; empty if they do not.
   [[nodiscard]] virtual std::string data_difference() const { return unknown_difference; }
 

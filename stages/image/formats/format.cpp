@@ -51,11 +51,6 @@ std::span<const std::uint8_t> Reader::take(std::size_t count) {
   return taken;
 }
 
-std::uint16_t Reader::u16_little() {
-  const auto b = take(2);
-  return static_cast<std::uint16_t>(b[0] | b[1] << 8);
-}
-
 std::uint32_t Reader::u32_little() {
   const auto b = take(4);
   return b[0] | std::uint32_t{b[1]} << 8U | std::uint32_t{b[2]} << 16U | std::uint32_t{b[3]} << 24U;

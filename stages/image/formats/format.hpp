@@ -45,7 +45,6 @@ class Reader {
   void skip(std::size_t count) { static_cast<void>(take(count)); }
   std::span<const std::uint8_t> take(std::size_t count);
   std::uint8_t u8() { return take(1)[0]; }
-  std::uint16_t u16_little();
   std::uint32_t u32_little();
   std::uint32_t u32_big();
 
@@ -66,13 +65,8 @@ inline std::uint8_t to_byte(std::uint32_t value, std::uint32_t maximum) {
 
 Decoded decode_jpeg(const Encoded& encoded);
 Decoded decode_png(const Encoded& encoded);
-Decoded decode_tiff(const Encoded& encoded);
 Decoded decode_webp(const Encoded& encoded);
-Decoded decode_bmp(const Encoded& encoded);
-Decoded decode_gif(const Encoded& encoded);
 /// PBM, PGM, PPM (plain and raw) and PAM.
 Decoded decode_portable_map(const Encoded& encoded);
-Decoded decode_sun_raster(const Encoded& encoded);
-Decoded decode_jpeg2000(const Encoded& encoded);
 
 }  // namespace seam::stages::formats

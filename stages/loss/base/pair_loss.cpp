@@ -68,12 +68,11 @@ Pairs pairs_of(const Packet& packet) {
 
 }  // namespace
 
-Tensor pair_distances(const Tensor& first, const Tensor& second, PairedDistance distance,
-                      double epsilon) {
+Tensor pair_distances(const Tensor& first, const Tensor& second, PairedDistance distance) {
   if (distance == PairedDistance::exp_manhattan) {
     return -torch::expm1(-(first - second).abs().sum(1));
   }
-  const Tensor square = (first - second + epsilon).square().sum(1);
+  const Tensor square = (first - second + pair_epsilon).square().sum(1);
   const Tensor zero = square.detach() == 0;  // where the root's slope is infinite
   return torch::sqrt(square.masked_fill(zero, 1)).masked_fill(zero, 0);
 }
@@ -84,9 +83,6 @@ void PairLoss::declare_pairs(Declaration& d) {
       "distance between a pair's embeddings: Euclidean, or 1 - exp(-|x - y|₁) of the Manhattan "
       "distance, which is below 1",
       {{"euclidean", PairedDistance::euclidean}, {"exp_manhattan", PairedDistance::exp_manhattan}});
-  d.parameter("epsilon", epsilon_, "added to each difference, as in PyTorch's pairwise_distance")
-      .range(0, 1)
-      .only_with("distance", "euclidean");
   d.needs(field::embedding);
   d.needs(field::same).doc("1 or 0, equal in rows 2k and 2k+1");
   d.accepts(field::groups).doc("to reject rows that are not a pair");
@@ -106,7 +102,7 @@ void PairLoss::check_distance(const std::string& parameter, double margin) const
 
 Tensor PairLoss::compute(const Packet& packet, Context& /*context*/) {
   const Pairs pairs = pairs_of(packet);
-  const Tensor distances = pair_distances(pairs.first, pairs.second, distance_, epsilon_);
+  const Tensor distances = pair_distances(pairs.first, pairs.second, distance_);
   const Tensor known = distances.detach();
   const Tensor matching = known.masked_select(pairs.same == 1);
   const Tensor other = known.masked_select(pairs.same == 0);

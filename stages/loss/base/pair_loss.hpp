@@ -21,11 +21,11 @@ inline constexpr double pair_epsilon = 1e-6;
 
 /// Distances [P] of rows [P,E].
 [[nodiscard]] Tensor pair_distances(const Tensor& first, const Tensor& second,
-                                    PairedDistance distance, double epsilon = pair_epsilon);
+                                    PairedDistance distance);
 
 class PairLoss : public Loss {
  protected:
-  /// `distance` and `epsilon`, the fields, and what every loss declares; call it last.
+  /// `distance`, the fields, and what every loss declares; call it last.
   void declare_pairs(Declaration& d);
   /// Throws seam::Error if no distance reaches the margin set by this parameter.
   void check_distance(const std::string& parameter, double margin) const;
@@ -39,7 +39,6 @@ class PairLoss : public Loss {
   Tensor compute(const Packet& packet, Context& context) final;
 
   PairedDistance distance_ = PairedDistance::euclidean;
-  double epsilon_ = pair_epsilon;
 };
 
 }  // namespace seam::stages

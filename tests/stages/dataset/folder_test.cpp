@@ -86,6 +86,11 @@ TEST_F(FolderStage, TakesEachPictureOfAFlatFolderForAnItem) {
   EXPECT_THAT(rows(*make()), ElementsAre(Row{"a.jpg", "a.jpg", 0, 0}, Row{"b.jpg", "b.jpg", 0, 1}));
 }
 
+TEST_F(FolderStage, ServesImagesThatAreNotDecodedSoThatNoneIsPassedOver) {
+  for (const char* file : {"a.bmp", "b.GIF", "c.tif", "d.jp2", "e.png"}) write(file);
+  EXPECT_THAT(rows(*make()), ::testing::SizeIs(5));
+}
+
 TEST_F(FolderStage, TakesTheInnermostFolderForAnItemWhereAsked) {
   write("dresses/id_1/a.jpg");
   write("dresses/id_1/b.jpg");

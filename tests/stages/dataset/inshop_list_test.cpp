@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdlib>
-
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages::inshop_list_test {

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <cstdlib>
 #include <seam/conformance.hpp>
 
 #include "stages/pair_fields.hpp"

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <seam/conformance.hpp>
 
 #include "tests/stages/dataset/idx_files.hpp"

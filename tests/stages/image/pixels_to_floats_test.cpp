@@ -15,20 +15,9 @@ TEST(PixelsToFloats, DividesEveryByteBy255) {
   Image image(16, 16, 3);
   for (std::size_t i = 0; i < image.bytes(); ++i) image.data()[i] = static_cast<std::uint8_t>(i);
   std::vector<float> out(image.bytes());
-  pixels_to_floats(image, {}, ChannelOrder::last, out);
+  pixels_to_floats(image, {}, out);
   for (std::size_t i = 0; i < out.size(); ++i) {
     EXPECT_EQ(out[i], static_cast<float>(image.data()[i]) / 255.0F);
-  }
-}
-
-TEST(PixelsToFloats, PutsChannelsFirstWhereAsked) {
-  const Image image = test::smooth_picture(5, 7);
-  std::vector<float> last(image.bytes());
-  std::vector<float> first(image.bytes());
-  pixels_to_floats(image, imagenet, ChannelOrder::last, last);
-  pixels_to_floats(image, imagenet, ChannelOrder::first, first);
-  for (std::size_t i = 0; i < 35; ++i) {
-    for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(first[35 * c + i], last[3 * i + c]);
   }
 }
 
@@ -38,7 +27,7 @@ TEST(PixelsToFloats, NormalisesEachChannel) {
   image.data()[1] = 0;
   image.data()[2] = 51;
   std::vector<float> out(3);
-  pixels_to_floats(image, imagenet, ChannelOrder::last, out);
+  pixels_to_floats(image, imagenet, out);
   EXPECT_FLOAT_EQ(out[0], (1.0F - 0.485F) / 0.229F);
   EXPECT_FLOAT_EQ(out[1], -0.456F / 0.224F);
   EXPECT_FLOAT_EQ(out[2], (0.2F - 0.406F) / 0.225F);
@@ -46,24 +35,21 @@ TEST(PixelsToFloats, NormalisesEachChannel) {
 
 TEST(PixelsToFloats, GivesTheSameNumbersWithAllVectorInstructions) {
   const Image image = test::smooth_picture(19, 23);
-  for (const ChannelOrder order : {ChannelOrder::last, ChannelOrder::first}) {
-    for (const Normalisation& normalisation : {Normalisation{}, imagenet}) {
-      std::vector<float> plain(image.bytes());
-      pixels_to_floats(image, normalisation, order, plain, InstructionSet::baseline);
-      std::vector<float> fast(image.bytes());
-      pixels_to_floats(image, normalisation, order, fast, best_instruction_set());
-      EXPECT_EQ(fast, plain);
-    }
+  for (const Normalisation& normalisation : {Normalisation{}, imagenet}) {
+    std::vector<float> plain(image.bytes());
+    pixels_to_floats(image, normalisation, plain, InstructionSet::baseline);
+    std::vector<float> fast(image.bytes());
+    pixels_to_floats(image, normalisation, fast, best_instruction_set());
+    EXPECT_EQ(fast, plain);
   }
 }
 
 TEST(PixelsToFloats, RefusesRoomOfTheWrongSize) {
   const Image image = test::smooth_picture(4, 4);
   std::vector<float> out(47);
-  EXPECT_THROW(pixels_to_floats(image, {}, ChannelOrder::last, out), std::invalid_argument);
+  EXPECT_THROW(pixels_to_floats(image, {}, out), std::invalid_argument);
   std::vector<float> grey(16);
-  EXPECT_THROW(pixels_to_floats(Image(4, 4, 1), {}, ChannelOrder::last, grey),
-               std::invalid_argument);
+  EXPECT_THROW(pixels_to_floats(Image(4, 4, 1), {}, grey), std::invalid_argument);
 }
 
 }  // namespace seam::stages::pixels_to_floats_test

@@ -8,7 +8,6 @@
 #include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
-#include <map>
 #include <string>
 #include <vector>
 

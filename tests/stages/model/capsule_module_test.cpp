@@ -7,7 +7,6 @@
 #include <seam/conformance.hpp>
 #include <seam/refusal_testing.hpp>
 
-#include <string>
 #include <vector>
 
 #include "tests/stages/model/descriptor_capsules_testing.hpp"

@@ -7,7 +7,6 @@
 
 #include <cmath>
 #include <string>
-#include <vector>
 
 #include "stages/model/rccapsnet_cls.hpp"
 #include "tests/stages/model/network_testing.hpp"

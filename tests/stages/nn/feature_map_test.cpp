@@ -6,7 +6,6 @@
 #include <seam/refusal_testing.hpp>
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace seam::nn::feature_map_test {

@@ -24,20 +24,17 @@ using ::testing::Contains;
 Packet pictures(std::int64_t count, std::uint64_t seed) {
   torch::manual_seed(seed);
   Texts items;
-  Texts sequences;
   std::vector<std::int64_t> categories;
   std::vector<std::int64_t> predicted;
   for (std::int64_t i = 0; i < count; ++i) {
     items.push_back("item" + std::to_string(i % 10));
     categories.push_back(i % 2);
     predicted.push_back(i / 2 % 2);
-    sequences.push_back("sequence" + std::to_string(i / 15));
   }
   const Tensor centres = torch::arange(10, torch::kFloat32).repeat({count / 10}).view({count, 1});
   const Tensor capsules = (torch::randn({count, 2, 2}) + centres.view({count, 1, 1}) * 0.2);
   Packet packet = batch(0, items, capsules.flatten(1));
   packet.set(field::categories, categories);
-  packet.set(field::sequences, sequences);
   packet.set(field::capsules, capsules);
   packet.set(field::predicted_category, torch::tensor(predicted, torch::kInt64));
   packet.set(field::images, torch::zeros({count, 3, 8, 8}));
@@ -110,8 +107,6 @@ TEST(Protocol, NumbersAndTextChangeTogetherWhateverParameterChanges) {
   const std::map<std::string, std::vector<std::vector<Setting>>> variations{
       {"index.masks", {{{"index", "masks", Value{Texts{"ground_truth", "predicted", "none"}}}}}},
       {"index.metric", {{{"index", "metric", Value{std::string("cosine")}}}}},
-      {"index.masked_metric",
-       {{{"index", "masked_metric", Value{std::string("squared_euclidean")}}}}},
       {"search.index", {}},
       {"search.masks",
        {{{"search", "masks", Value{Texts{"predicted", "none"}}}},
@@ -121,7 +116,6 @@ TEST(Protocol, NumbersAndTextChangeTogetherWhateverParameterChanges) {
         {{"search", "k", Value{std::int64_t{60}}}},
         {{"search", "k", Value{std::int64_t{5000}}}}}},
       {"search.exclude_self", {{{"search", "exclude_self", Value{true}}}}},
-      {"search.exclude_sequence", {{{"search", "exclude_sequence", Value{true}}}}},
       {"recall.k",
        {{{"recall", "k", Value{std::vector<std::int64_t>{1, 5}}}},
         {{"recall", "k", Value{std::vector<std::int64_t>{1, 30}}}}}},

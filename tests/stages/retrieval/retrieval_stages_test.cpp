@@ -30,8 +30,7 @@ using ::testing::Not;
 
 const auto index_conformance = seam::testing::conformance<Index>({
     .packets = &batches_of_two,
-    .without_effect = {{"metric", "applied by searches in the gallery"},
-                       {"masked_metric", "applied by searches in the gallery"}},
+    .without_effect = {{"metric", "applied by searches in the gallery"}},
 });
 
 const auto search_conformance = seam::testing::conformance<Search>({
@@ -260,7 +259,6 @@ TEST(RetrievalStages, AZeroVectorIsAnErrorUnderEveryMetric) {
 TEST(RetrievalStages, AClassCapsuleOfZerosIsAnErrorToo) {
   Retrieval stages;
   stages.masks({"none", "ground_truth"});
-  stages.index.set("masked_metric", "squared_euclidean");
   Packet packet = batch(0, {"a", "b"}, torch::ones({2, 2}));
   packet.set(field::capsules, torch::eye(2).view({2, 1, 2}) * torch::tensor({1.F, 0.F}));
   stages.index.push(packet);

@@ -14,7 +14,6 @@
 
 #include "stages/picture_paths.hpp"
 #include "stages/published_lists.hpp"
-#include "stages/retrieval/sequences.hpp"
 #include "stages/served_items.hpp"
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/stages/retrieval/other_peoples_stages.hpp"
@@ -290,16 +289,6 @@ TEST(SearchedGallery, OfAnotherPluginIsNotComparedWithPublishedLists) {
   EXPECT_EQ(error_of(stages, {batch(5, {"b"}, torch::ones({1, 1}))}), "none");
   EXPECT_THAT(stages.recall.reports().at(0).text,
               HasSubstr("in the gallery the images were not compared with published lists"));
-}
-
-TEST(SearchedGallery, OfAnotherPluginHasNoSequencesToLeaveOut) {
-  Retrieval stages(std::make_unique<other_people::CityBlock>());
-  stages.search.set("exclude_sequence", true);
-  stages.index.push(batch(0, two, two_vectors())).finish();
-  Packet query = batch(5, {"b"}, torch::ones({1, 1}));
-  query.set(field::sequences, Texts{"7"});
-  EXPECT_REFUSED(stages.search.push(std::move(query)), Fault::configuration,
-                 "does not keep sequences");
 }
 
 TEST(SearchedGallery, AQueryOfTheGallerysOwnListIsRefused) {

@@ -7,6 +7,7 @@
 
 #include "stages/pair_fields.hpp"
 #include "tests/stages/sampling/sampler_testing.hpp"
+#include "tests/support/text.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::pairs_test {
@@ -22,8 +23,8 @@ TEST(PairSampler, BalancedPairsAreWhatTheySay) {
   std::map<std::pair<std::int64_t, std::int64_t>, int> drawn;
   int same_first = 0;
   for (std::uint64_t number = 0; number < 6000; number += 2) {
-    const Pair a = sampler.draw(PairRule::balanced, 1, 2, 3, number);
-    const Pair b = sampler.draw(PairRule::balanced, 1, 2, 3, number + 1);
+    const Pair a = sampler.draw(1, 2, 3, number);
+    const Pair b = sampler.draw(1, 2, 3, number + 1);
     EXPECT_NE(a.same, b.same);
     same_first += a.same ? 1 : 0;
     for (const Pair& pair : {a, b}) {
@@ -37,22 +38,6 @@ TEST(PairSampler, BalancedPairsAreWhatTheySay) {
   // One of five images that have a partner, then one of its partners: 1/10 of 3,000, or 1/5.
   EXPECT_NEAR((drawn[{0, 1}]), 300, 80);
   EXPECT_NEAR((drawn[{3, 4}]), 600, 110);
-}
-
-TEST(PairSampler, ReleasedPairsMayBeOneImageOrOfOneItemByChance) {
-  const PairSampler sampler(items);
-  int same = 0;
-  int one_image = 0;
-  constexpr int count = 20'000;
-  for (int number = 0; number < count; ++number) {
-    const Pair pair = sampler.draw(PairRule::released, 5, 0, 0, static_cast<std::uint64_t>(number));
-    EXPECT_EQ(pair.same, items[pair.first] == items[pair.second]);
-    same += pair.same ? 1 : 0;
-    one_image += pair.first == pair.second ? 1 : 0;
-  }
-  // Items have 3, 2 and 1 of 6 images: 1/2 + 1/2 (9 + 4 + 1) / 36, and 1/2 (3/6) + 1/2 (1/6).
-  EXPECT_NEAR(same / static_cast<double>(count), 0.5 + 14.0 / 72, 0.015);
-  EXPECT_NEAR(one_image / static_cast<double>(count), 1.0 / 3, 0.015);
 }
 
 TEST(PairSampler, DistinctPairsAreHalfAndHalfAndNeverTwice) {
@@ -77,10 +62,8 @@ TEST(PairSampler, DistinctPairsAreHalfAndHalfAndNeverTwice) {
 TEST(PairSampler, DrawsTheSamePairsInEveryRelease) {
   const PairSampler sampler(items);
   const std::vector<Pair> balanced{{1, 2, true}, {0, 4, false}, {0, 2, true}, {1, 3, false}};
-  const std::vector<Pair> released{{3, 3, true}, {0, 1, true}, {3, 4, true}, {1, 2, true}};
   for (std::size_t number = 0; number < 4; ++number) {
-    EXPECT_EQ(sampler.draw(PairRule::balanced, 1, 2, 3, number), balanced[number]);
-    EXPECT_EQ(sampler.draw(PairRule::released, 1, 2, 3, number), released[number]);
+    EXPECT_EQ(sampler.draw(1, 2, 3, number), balanced[number]);
   }
   const std::vector<Pair> once{{0, 1, true}, {2, 3, false}, {3, 4, true}, {4, 5, false}};
   const std::vector<Pair> distinct = sampler.distinct(8, 1);
@@ -105,47 +88,6 @@ TEST(PairSampler, NeedsBothKinds) {
   EXPECT_THAT(test::error_of([&] { return PairSampler(one); }), HasSubstr("at least two items"));
   EXPECT_THAT(test::error_of([&] { return PairSampler(lone); }),
               HasSubstr("no item has two images"));
-}
-
-const std::vector<ListedImage> images{
-    {"s1/1.pgm", "s1"}, {"s1/2.pgm", "s1"}, {"s2/1.pgm", "s2"}, {"a,\"b\".pgm", "s2"}};
-
-std::string refused_list(const std::string& text) {
-  return test::error_of([&] { return parse_pair_list(text, "pairs.csv", images); });
-}
-
-TEST(PairList, IsReadAsItWasWritten) {
-  const std::vector<Pair> pairs{{0, 1, true}, {3, 0, false}, {2, 3, true}};
-  EXPECT_EQ(parse_pair_list(pair_list_text(pairs, images), "pairs.csv", images), pairs);
-}
-
-TEST(PairList, TakesColumnsInAnyOrderAndOthersToo) {
-  const std::vector<Pair> pairs{{0, 1, true}, {2, 0, false}};
-  EXPECT_EQ(parse_pair_list("second,note,first,same\r\ns1/2.pgm,x,s1/1.pgm,1\r\n"
-                            "s1/1.pgm,,s2/1.pgm,0\r\n",
-                            "pairs.csv", images),
-            pairs);
-}
-
-TEST(PairList, NamesTheLineThatIsWrong) {
-  const std::string head = "same,first,second\n";
-  const std::string good = "1,s1/1.pgm,s1/2.pgm\n";
-  EXPECT_THAT(refused_list(""), HasSubstr("the file is empty"));
-  EXPECT_THAT(refused_list("same,first\n"), HasSubstr("pairs.csv:1: there is no column 'second'"));
-  EXPECT_THAT(refused_list("same,first,second,same\n"), HasSubstr("'same' occurs twice"));
-  EXPECT_THAT(refused_list(head + good + "0,s1/1.pgm\n"), HasSubstr("pairs.csv:3: 2 cells"));
-  EXPECT_THAT(refused_list(head + good + "no,s1/1.pgm,s2/1.pgm\n"),
-              HasSubstr("pairs.csv:3: 'same' is"));
-  EXPECT_THAT(refused_list(head + good + "0,s1/1.pgm,s9/1.pgm\n"),
-              HasSubstr("pairs.csv:3: the data set has no image 's9/1.pgm'"));
-  EXPECT_THAT(refused_list(head + good + "1,s1/1.pgm,s2/1.pgm\n"), HasSubstr("of 's1' and 's2'"));
-  EXPECT_THAT(refused_list(head + good + "1,s1/1.pgm,s1/1.pgm\n"), HasSubstr("same image twice"));
-  EXPECT_THAT(refused_list(head + good + "1,s1/2.pgm,s1/1.pgm\n"),
-              HasSubstr("pairs.csv:3: the pair is already on line 2"));
-  EXPECT_THAT(refused_list(head + good), HasSubstr("all of one item"));
-  const std::vector<ListedImage> twice{{"a", "x"}, {"a", "y"}};
-  EXPECT_THAT(test::error_of([&] { return parse_pair_list(head, "pairs.csv", twice); }),
-              HasSubstr("two images of the data set have the name 'a'"));
 }
 
 std::vector<Packet> six_images() {
@@ -173,14 +115,11 @@ std::string refused(const std::vector<std::pair<std::string, Value>>& parameters
 
 const auto conformance = testing::conformance<DrawnPairs>({
     .packets = [](testing::Harness&) { return six_images(); },
-    .given = {{"pair_seed", {{"pairs", std::string("once")}}},
-              {"folder", {{"pairs", std::string("once")}}}},
 });
 const auto conformance_once = testing::conformance<DrawnPairs>({
     .name = "once",
     .parameters = {{"pairs", std::string("once")}},
     .packets = [](testing::Harness&) { return six_images(); },
-    .refused = {{{"list", std::string("pairs.csv")}}, {{"rule", std::string("released")}}},
 });
 
 TEST(PairsStage, SendsTwoPicturesAPair) {
@@ -206,11 +145,18 @@ TEST(PairsStage, EachSeedAndEpochHasItsPairsUnlessDrawnOnce) {
   EXPECT_NE(run({}, 1, 4), run({}, 2, 4));
 }
 
-TEST(PairsStage, PairsDrawnOnceAreWrittenAndCanBeReadBack) {
+TEST(PairsStage, PairsDrawnOnceAreWritten) {
   const test::TemporaryFolder folder;
   const Sent once = run({{"pairs", "once"}}, 1, 0, folder.path());
-  const std::string file = (folder.path() / "pairs/pairs.csv").string();
-  EXPECT_EQ(run({{"pairs", "list"}, {"list", file}}), once);
+  std::string expected = "pair,same,first,second,first_item,second_item\n";
+  for (std::size_t at = 0; at < once.size(); at += 2) {
+    const std::int64_t first = std::get<0>(once[at]);
+    const std::int64_t second = std::get<0>(once[at + 1]);
+    expected += std::to_string(at / 2) + "," + std::to_string(std::get<2>(once[at])) + ",image " +
+                std::to_string(first) + ",image " + std::to_string(second) + ",id_" +
+                std::to_string(first % 3) + ",id_" + std::to_string(second % 3) + "\n";
+  }
+  EXPECT_EQ(test::text_of_file(folder.path() / "pairs/pairs.csv"), expected);
 }
 
 TEST(PairsStage, PairsDrawnOnceDependOnNamesAndNotOnTheOrderOfRows) {
@@ -253,27 +199,10 @@ TEST(PairsStage, PairsDrawnOnceDependOnNamesAndNotOnTheOrderOfRows) {
 }
 
 TEST(PairsStage, RefusesWhatDoesNotFit) {
-  EXPECT_THAT(refused({{"pairs", std::string("list")}}), HasSubstr("'list' is not set"));
-  EXPECT_THAT(refused({{"list", std::string("a.csv")}}), HasSubstr("pairs is not \"list\""));
-  EXPECT_THAT(refused({{"pairs", std::string("list")}, {"list", std::string("nowhere.csv")}}),
-              HasSubstr("'nowhere.csv' cannot be read"));
   EXPECT_THAT(refused({{"pairs", std::string("all")}, {"count", std::int64_t{4}}}),
               HasSubstr("has no effect with pairs = \"all\""));
   EXPECT_THAT(refused({{"pairs", std::string("once")}, {"count", std::int64_t{8}}}),
               HasSubstr("draw at most 6"));
-  EXPECT_THAT(refused({{"pairs", std::string("once")}, {"rule", std::string("released")}}),
-              HasSubstr("each_epoch"));
-}
-
-TEST(PairsStage, WarnsOfWhatOnlyAppliesToPairsDrawnOnce) {
-  const auto lines = [](const char* parameter, Value value, const char* pairs) {
-    testing::Harness harness("pairs", std::make_unique<DrawnPairs>());
-    harness.set("pairs", pairs).set(parameter, std::move(value)).open();
-    return harness.services().lines.size();
-  };
-  EXPECT_EQ(lines("pair_seed", std::int64_t{4}, "each_epoch"), 1U);
-  EXPECT_EQ(lines("folder", std::string("lists"), "all"), 1U);
-  EXPECT_EQ(lines("pair_seed", std::int64_t{4}, "once"), 0U);
 }
 
 }  // namespace seam::stages::pairs_test

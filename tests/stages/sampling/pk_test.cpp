@@ -16,8 +16,8 @@ using ::testing::SizeIs;
 
 using Rows = std::vector<std::int64_t>;
 
-std::string error_of(const Rows& items, std::int64_t p, std::int64_t k, FewImages few) {
-  return test::error_of([&] { return PkSampler(items, p, k, few); });
+std::string error_of(const Rows& items, std::int64_t p, std::int64_t k) {
+  return test::error_of([&] { return PkSampler(items, p, k); });
 }
 
 /// `images` rows of each of `items` items, one item after the other.
@@ -29,7 +29,7 @@ Rows even_items(std::int64_t items, std::int64_t images) {
 
 TEST(PkSampler, DrawsDifferentItemsAndDifferentImages) {
   const Rows items = even_items(10, 5);
-  const PkSampler sampler(items, 4, 3, FewImages::repeat);
+  const PkSampler sampler(items, 4, 3);
   for (std::uint64_t number = 0; number < 50; ++number) {
     const Rows batch = sampler.draw(1, 2, 3, number);
     ASSERT_EQ(batch.size(), 12U);
@@ -47,7 +47,7 @@ TEST(PkSampler, DrawsDifferentItemsAndDifferentImages) {
 
 TEST(PkSampler, ShowsEachItemOnceARound) {
   const Rows items = even_items(12, 2);
-  const PkSampler sampler(items, 4, 2, FewImages::repeat);
+  const PkSampler sampler(items, 4, 2);
   ASSERT_EQ(sampler.round(), 3);
   std::map<std::int64_t, int> times;
   for (std::uint64_t number = 0; number < 6; ++number) {  // two rounds
@@ -61,7 +61,7 @@ TEST(PkSampler, ShowsEachItemOnceARound) {
 
 TEST(PkSampler, LeavesOutOtherItemsEachEpoch) {
   const Rows items = even_items(7, 2);
-  const PkSampler sampler(items, 3, 2, FewImages::repeat);
+  const PkSampler sampler(items, 3, 2);
   ASSERT_EQ(sampler.round(), 2);  // six of seven items
   std::set<std::int64_t> left_out;
   for (std::uint64_t epoch = 0; epoch < 60; ++epoch) {
@@ -83,7 +83,7 @@ TEST(PkSampler, DrawsImagesAndNeighboursUniformly) {
   // Three of an item's six images, with P = 2 of 4 items: each image is in a batch of its item half
   // of the time, and each pair of items meets equally often.
   const Rows items = even_items(4, 6);
-  const PkSampler sampler(items, 2, 3, FewImages::repeat);
+  const PkSampler sampler(items, 2, 3);
   constexpr int batches = 6000;
   std::vector<int> times(items.size());
   std::map<std::set<std::int64_t>, int> pairs;
@@ -104,7 +104,7 @@ TEST(PkSampler, DrawsImagesAndNeighboursUniformly) {
 
 TEST(PkSampler, RepeatsFewImagesEvenly) {
   const Rows items{0, 0, 0, 1, 1, 2, 2, 2, 2, 2};  // 3, 2 and 5 images
-  const PkSampler sampler(items, 3, 5, FewImages::repeat);
+  const PkSampler sampler(items, 3, 5);
   EXPECT_EQ(sampler.few_image_items(), 2);
   for (std::uint64_t number = 0; number < 20; ++number) {
     std::map<std::int64_t, int> times;
@@ -118,33 +118,20 @@ TEST(PkSampler, RepeatsFewImagesEvenly) {
   }
 }
 
-TEST(PkSampler, SkipsItemsWithFewImages) {
-  const Rows items{0, 0, 1, 2, 2, 3, 3};
-  const PkSampler sampler(items, 3, 2, FewImages::skip);
-  EXPECT_EQ(sampler.items(), 3);
-  EXPECT_EQ(sampler.few_image_items(), 1);
-  for (std::uint64_t number = 0; number < 20; ++number) {
-    for (const std::int64_t row : sampler.draw(1, 1, 1, number)) EXPECT_NE(row, 2);
-  }
-}
-
 TEST(PkSampler, DrawsTheSameBatchesInEveryRelease) {
   const Rows items = even_items(4, 3);
   const Rows categories{0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1};
-  const PkSampler any(items, 2, 2, FewImages::repeat);
+  const PkSampler any(items, 2, 2);
   EXPECT_EQ(any.draw(1, 2, 3, 1), (Rows{2, 1, 5, 3}));
-  const PkSampler of_one(items, 2, 2, FewImages::repeat, {1, categories});
+  const PkSampler of_one(items, 2, 2, {1, categories});
   EXPECT_EQ(of_one.draw(1, 2, 3, 1), (Rows{5, 4, 11, 9}));
 }
 
 TEST(PkSampler, RefusesTooFewItems) {
-  EXPECT_THAT(error_of({0, 0, 1}, 3, 2, FewImages::repeat),
+  EXPECT_THAT(error_of({0, 0, 1}, 3, 2),
               AllOf(HasSubstr("a batch needs 3 items, but only received 3 images of 2 items"),
                     HasSubstr("lower 'items'")));
-  EXPECT_THAT(error_of({0, 0, 1, 2}, 2, 2, FewImages::skip),
-              AllOf(HasSubstr("of which 2 with fewer than 2 images are skipped"),
-                    HasSubstr("few_images = \"repeat\"")));
-  EXPECT_EQ(error_of({0, 1}, 2, 4, FewImages::repeat), "no error");
+  EXPECT_EQ(error_of({0, 1}, 2, 4), "no error");
 }
 
 /// 100 items with two images each: 50 of one category, 30 of another and 20 of a third.
@@ -155,7 +142,7 @@ struct Categorised {
     for (const std::int64_t item : items) categories.push_back(item < 50 ? 7 : item < 80 ? 3 : 5);
   }
   [[nodiscard]] PkSampler sampler(std::int64_t p, std::int64_t count) const {
-    return {items, p, 2, FewImages::repeat, {count, categories}};
+    return {items, p, 2, {count, categories}};
   }
   /// The number of items of each category in a batch.
   [[nodiscard]] std::map<std::int64_t, int> in(const Rows& batch) const {

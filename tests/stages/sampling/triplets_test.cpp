@@ -16,9 +16,8 @@ using ::testing::SizeIs;
 // Items of 3, 1, 4 and 2 images; rows of one item are not adjacent.
 const std::vector<std::int64_t> items{70, 50, 70, 90, 90, 10, 70, 90, 10, 90};
 
-TripletSampler sampler(AnchorChoice anchors = AnchorChoice::with_replacement,
-                       SingleImageItems single = SingleImageItems::pair_with_itself) {
-  return {items, anchors, single};
+TripletSampler sampler(AnchorChoice anchors = AnchorChoice::with_replacement) {
+  return {items, anchors};
 }
 
 std::int64_t item_of(std::int64_t row) {
@@ -74,8 +73,7 @@ TEST(TripletSampler, UsesEachImageOnceAnEpochInANewOrder) {
   for (const std::uint64_t size : {2U, 3U, 4U, 5U, 15U, 16U, 17U, 63U, 64U, 65U, 1000U}) {
     std::vector<std::int64_t> all(size);
     std::iota(all.begin(), all.end(), 0);
-    const TripletSampler triplets(all, AnchorChoice::each_image_once,
-                                  SingleImageItems::pair_with_itself);
+    const TripletSampler triplets(all, AnchorChoice::each_image_once);
     std::set<std::vector<std::int64_t>> orders{all};
     for (const auto& [epoch, round] : {std::pair{0U, 0U}, {0U, 1U}, {1U, 0U}}) {
       std::vector<std::int64_t> anchors;
@@ -91,18 +89,8 @@ TEST(TripletSampler, UsesEachImageOnceAnEpochInANewOrder) {
   }
 }
 
-TEST(TripletSampler, SkipsSingleImageItemsAsAnchorsOnly) {
-  const TripletSampler triplets = sampler(AnchorChoice::with_replacement, SingleImageItems::skip);
-  EXPECT_EQ(triplets.anchors(), 9);
-  EXPECT_EQ(triplets.single_image_items(), 1);
-  bool is_negative = false;
-  for (std::uint64_t number = 0; number < 1000; ++number) {
-    const DrawnTriplet triplet = triplets.draw(1, 2, 3, number);
-    EXPECT_NE(triplet.anchor, 1);
-    EXPECT_NE(triplet.anchor, triplet.positive);
-    is_negative = is_negative || triplet.negative == 1;
-  }
-  EXPECT_TRUE(is_negative);
+TEST(TripletSampler, CountsItemsWithOneImage) {
+  EXPECT_EQ(sampler().single_image_items(), 1);
 }
 
 TEST(TripletSampler, DependsOnItsArgumentsAlone) {
@@ -131,16 +119,13 @@ TEST(TripletSampler, DrawsTheSameTripletsInEveryRelease) {
 }
 
 TEST(TripletSampler, SaysWhatIsMissing) {
-  const auto error_of = [](const std::vector<std::int64_t>& own,
-                           SingleImageItems single = SingleImageItems::skip) {
-    return test::error_of(
-        [&] { return TripletSampler(own, AnchorChoice::with_replacement, single); });
+  const auto error_of = [](const std::vector<std::int64_t>& own) {
+    return test::error_of([&] { return TripletSampler(own, AnchorChoice::with_replacement); });
   };
   EXPECT_THAT(error_of({}), HasSubstr("two items"));
   EXPECT_THAT(error_of({4}), HasSubstr("but only received 1 image of 1 item"));
   EXPECT_THAT(error_of({4, 4, 4}), HasSubstr("but only received 3 images of 1 item"));
-  EXPECT_THAT(error_of({1, 2, 3}), HasSubstr("no positive"));
-  EXPECT_EQ(error_of({1, 2, 3}, SingleImageItems::pair_with_itself), "no error");
+  EXPECT_EQ(error_of({1, 2, 3}), "no error");
 }
 
 std::vector<Packet> six_images() {
