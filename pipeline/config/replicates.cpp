@@ -49,10 +49,9 @@ std::vector<const StageDraft*> data_sets(const PipelineSpec& spec,
     std::vector<const StageDraft*> of_flow;
     bool trains = false;
     for (const FlowNode& node : flow->nodes) {
-      const auto stage = std::ranges::find_if(
-          stages, [&](const StageDraft& one) { return one.spec.name == node.stage; });
+      const StageDraft* const stage = find_stage(stages, node.stage);
       trains = trains || stage->runner->description().trains;
-      if (node.inputs.empty()) of_flow.push_back(&*stage);
+      if (node.inputs.empty()) of_flow.push_back(stage);
     }
     if (trains == training) found.insert(of_flow.begin(), of_flow.end());
   }

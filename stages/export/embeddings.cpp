@@ -48,9 +48,9 @@ void Embeddings::declare(Declaration& d) {
       "Writes the embeddings of a flow as `STAGE.npy`, named after the stage, which `numpy.load` "
       "reads as [rows, dimensions] in `precision`, and as `STAGE.csv` with one line per row: "
       "`row`, `path` (the image's name in the data set), `index`, `item`, `category` and `list` "
-      "(the list or folder "
-      "that named it) and `number` (the image's number in the flow, counting those that were "
-      "dropped). The files are written when the flow has ended and are replaced if it runs again. "
+      "(the list or folder that named it) and `number` (the image's number in the flow, counting "
+      "those that were dropped). The files are written when the flow has ended and are replaced if "
+      "it runs again. "
       "Embeddings with NaN or infinite elements are rejected.");
   d.only_writes();
   d.parameter("folder", folder_, "folder of the files, relative to the run folder");

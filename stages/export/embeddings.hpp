@@ -1,6 +1,7 @@
 /// The stage at the end of a flow that embeds images: files for NumPy and spreadsheets.
 ///
-///     embedding, origins, ... ──► [ export.embeddings ] ──► NAME.npy f32 or f16[rows,E], NAME.csv
+///     embedding, origins, ... ──► [ export.embeddings ] ──► STAGE.npy f32 or f16[rows,E]
+///                                                    └──► STAGE.csv
 #pragma once
 
 #include <seam/shard.hpp>

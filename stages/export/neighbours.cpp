@@ -18,12 +18,11 @@ void NearestNeighbours::declare(Declaration& d) {
   d.doc(
       "Writes the nearest gallery images of every query as `STAGE.csv`, named after the stage, "
       "nearest first: `query` and `picture` as their data sets name them, with index, item and the "
-      "image's category; `rank` "
-      "from 1; `distance` by the `metric` of the search, and for cosine also `similarity`, the "
-      "cosine itself. After query expansion or re-ranking, `metric` also names the method, and "
-      "after re-ranking `similarity` is empty: distances are then those of the re-ranking. One "
-      "line per neighbour and searched mask. The file is written when the flow has ended and is "
-      "replaced if it runs again.");
+      "image's category; `rank` from 1; `distance` by the `metric` of the search, and for cosine "
+      "also `similarity`, the cosine itself. After query expansion or re-ranking, `metric` also "
+      "names the method, and after re-ranking `similarity` is empty: distances are then those of "
+      "the re-ranking. One line per neighbour and searched mask. The file is written when the flow "
+      "has ended and is replaced if it runs again.");
   d.only_writes();
   d.reference("index", gallery_, "the `retrieval.index` stage that was searched");
   d.parameter("k", k_, "number of neighbours to write; the search must find at least this many")

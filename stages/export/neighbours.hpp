@@ -1,6 +1,6 @@
 /// The stage at the end of a search that writes the results as a table.
 ///
-///     rankings, origins ──► [ export.neighbours ] ──► NAME.csv
+///     rankings, origins ──► [ export.neighbours ] ──► STAGE.csv
 ///                                  │ index
 ///                           retrieval.index
 #pragma once
