@@ -5,7 +5,6 @@
 #include <numbers>
 
 #include "stages/image/check_order.hpp"
-#include "stages/image/move_landmarks.hpp"
 #include "stages/image/recolour.hpp"
 
 namespace seam::stages {
@@ -160,8 +159,6 @@ void Augment::declare(Declaration& d) {
               "probability of making an image grey, as with a saturation of 0")
       .range(0, 1);
   d.needs(field::image);
-  d.accepts(field::landmarks).doc("moved with the image; a flip swaps left and right");
-  d.accepts(field::visibility).doc("of landmarks: one that leaves the image becomes cut off");
   d.provides(field::image).values({"changed"});
 }
 
@@ -189,11 +186,7 @@ void Augment::open(Context& /*context*/) {
 void Augment::process(Packet& packet, Context& context) const {
   Random random = context.random(packet);
   const Augmentation drawn = draw_augmentation(ranges_, random);
-  const Image before = packet.get(field::image);
-  Image after = augment_image(before, drawn, centre_, contrast_);
-  move_landmarks(packet, before, after, source_map(drawn, before.height(), before.width(), centre_),
-                 drawn.flip ? Mirroring::mirrored : Mirroring::none);
-  packet.set(field::image, std::move(after));
+  packet.set(field::image, augment_image(packet.get(field::image), drawn, centre_, contrast_));
 }
 
 }  // namespace seam::stages

@@ -7,7 +7,6 @@
 #include <seam/box.hpp>
 
 #include "stages/image/check_order.hpp"
-#include "stages/image/move_landmarks.hpp"
 
 namespace seam::stages {
 namespace {
@@ -168,8 +167,6 @@ void Crop::declare(Declaration& d) {
   // A box is in pixels of the image in the file.
   d.needs(field::image)
       .values(box_ ? std::vector<std::string>{"as decoded"} : std::vector<std::string>{});
-  d.accepts(field::landmarks).doc("moved with the image");
-  d.accepts(field::visibility).doc("of landmarks: one that leaves the image becomes cut off");
   if (box_) d.needs(field::box).doc("in pixels of the image in the file");
   d.provides(field::image).values({"changed"});
 }
@@ -228,22 +225,11 @@ Region Crop::region_of(const Image& image, const Packet& packet, Context& contex
 }
 
 void Crop::process(Packet& packet, Context& context) const {
-  const Image before = packet.get(field::image);
-  Image image = before;
-  SourceMap map;
-  const auto cut = [&image, &map](const Region& region) {
-    image = crop_image(image, region);
-    map.row += region.top;
-    map.column += region.left;
-  };
-  if (box_) cut(box_region(image, packet.get(field::box)));
-  if (height_) cut(region_of(image, packet, context));
-  move_landmarks(packet, before, image, map);
+  Image image = packet.get(field::image);
+  if (box_) image = crop_image(image, box_region(image, packet.get(field::box)));
+  if (height_) image = crop_image(image, region_of(image, packet, context));
   if (position_ == Position::random_resized) {
-    // Landmarks are moved again: those outside the part become cut off before it is resized.
-    const Image part = image;
-    image = resize_image(part, *height_, *width_, interpolation_);
-    move_landmarks(packet, part, image, resizing_map(part, image));
+    image = resize_image(image, *height_, *width_, interpolation_);
   }
   packet.set(field::image, std::move(image));
 }

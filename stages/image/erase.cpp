@@ -1,11 +1,9 @@
 #include "stages/image/erase.hpp"
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "stages/counted.hpp"
 #include "stages/image/check_order.hpp"
-#include "stages/image/move_landmarks.hpp"
 
 namespace seam::stages {
 namespace {
@@ -25,18 +23,6 @@ Image painted(const Image& image, const Region& region, const Next& next) {
     for (std::size_t i = 0; i < count; ++i) row[i] = next(i % channels);
   }
   return result;
-}
-
-/// Whether the landmark's pixel is in the region; for a landmark slightly outside the image, the
-/// nearest pixel at its edge.
-bool covers(const Region& region, const std::array<float, 2>& place, const Image& image) {
-  const auto pixel = [](float at, int length) {
-    return std::clamp<std::int64_t>(nearest_whole(static_cast<double>(at)), 0, length - 1);
-  };
-  const std::int64_t column = pixel(place[0], image.width());
-  const std::int64_t row = pixel(place[1], image.height());
-  return column >= region.left && column < region.left + region.width && row >= region.top &&
-         row < region.top + region.height;
 }
 
 }  // namespace
@@ -96,9 +82,6 @@ void Erase::declare(Declaration& d) {
   d.parameter("value", value_, "the colour: one number, or three (RGB)")
       .only_with("fill", "constant");
   d.needs(field::image).doc("with 1 or 3 channels");
-  d.accepts(field::landmarks).doc("not moved");
-  d.accepts(field::visibility)
-      .doc("of landmarks: a visible one that is painted over becomes occluded");
   d.provides(field::image).values({"changed"});
 }
 
@@ -126,23 +109,13 @@ void Erase::check_channels(const Image& image) const {
 
 void Erase::process(Packet& packet, Context& context) const {
   const Image image = packet.get(field::image);
-  check_channels(image);
-  // Before anything is drawn: errors must not depend on chance.
-  std::optional<PictureLandmarks> landmarks = landmarks_of(packet, image);
+  check_channels(image);  // before anything is drawn: errors must not depend on chance
   Random random = context.random(packet);
   if (!random.coin(probability_)) return;
   const std::optional<Region> region = random_erased_region(image, ranges_, random);
   if (!region) return;
   packet.set(field::image, fill_ == Fill::random ? erase_with_noise(image, *region, random)
                                                  : erase_region(image, *region, value_));
-  if (!landmarks) return;
-  constexpr auto visible = static_cast<std::int64_t>(LandmarkState::visible);
-  for (std::size_t i = 0; i < landmark_count; ++i) {
-    if (landmarks->states.at(i) != visible) continue;
-    if (!covers(*region, landmarks->positions.at(i), image)) continue;
-    landmarks->states.at(i) = static_cast<std::int64_t>(LandmarkState::occluded);
-  }
-  packet.set(field::visibility, landmarks->states);
 }
 
 }  // namespace seam::stages

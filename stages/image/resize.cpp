@@ -1,9 +1,5 @@
 #include "stages/image/resize.hpp"
 
-#include <utility>
-
-#include "stages/image/move_landmarks.hpp"
-
 namespace seam::stages {
 
 void Resize::declare(Declaration& d) {
@@ -14,16 +10,12 @@ void Resize::declare(Declaration& d) {
   d.parameter("width", width_, "output width").range(1, 65535).unit("px");
   declare_interpolation(d, interpolation_);
   d.needs(field::image);
-  d.accepts(field::landmarks).doc("moved with the image");
-  d.accepts(field::visibility).doc("of landmarks: one that leaves the image becomes cut off");
   d.provides(field::image).values({"changed"});
 }
 
 void Resize::process(Packet& packet, Context& /*context*/) const {
-  const Image before = packet.get(field::image);
-  Image after = resize_image(before, height_, width_, interpolation_);
-  move_landmarks(packet, before, after, resizing_map(before, after));
-  packet.set(field::image, std::move(after));
+  packet.set(field::image,
+             resize_image(packet.get(field::image), height_, width_, interpolation_));
 }
 
 }  // namespace seam::stages

@@ -8,7 +8,6 @@
 #include <seam/conformance.hpp>
 #include <seam/refusal_testing.hpp>
 
-#include "stages/landmarks.hpp"
 #include "tests/stages/image/image_stages.hpp"
 
 namespace seam::stages::erase_test {
@@ -106,83 +105,6 @@ TEST(Erase, RefusesWhatHasNoEffectOrNoMeaning) {
   expect_refused({{"value", std::vector<std::int64_t>{1, 2}}}, "`value` has 2 numbers");
   expect_refused({{"area_least", 0.5}}, "area_least is 0.5");
   expect_refused({{"aspect_least", 4.0}}, "aspect_most is 3.3");
-}
-
-/// One landmark in each pixel of a row of eight, the third occluded, the fourth cut off, the fifth
-/// none.
-Packet marked_picture() {
-  Packet packet = packet_with(test::smooth_picture(40, 30));
-  LandmarkPositions positions{};
-  for (std::size_t i = 0; i < landmark_count; ++i) {
-    positions.at(i) = {static_cast<float>(3 * i + 2), 20};
-  }
-  positions[3] = positions[4] = {};
-  packet.set(field::landmarks, positions);
-  packet.set(field::visibility, {0, 0, 1, 2, 3, 0, 0, 0});
-  return packet;
-}
-
-bool is_black(const Image& image, int row, int column) {
-  const std::uint8_t* const pixel = image.row(row) + 3 * static_cast<std::size_t>(column);
-  return pixel[0] == 0 && pixel[1] == 0 && pixel[2] == 0;
-}
-
-TEST(Erase, WhatIsPaintedOverIsOccluded) {
-  const auto harness = erase({{"probability", 1.0}});
-  harness->push_all(std::vector<Packet>(40, marked_picture()));
-  ASSERT_EQ(harness->outputs().size(), 40U);
-  int hidden = 0;
-  for (const Packet& packet : harness->outputs()) {
-    EXPECT_EQ(packet.get(field::landmarks), marked_picture().get(field::landmarks));
-    const Image& image = packet.get(field::image);
-    const LandmarkVisibility& states = packet.get(field::visibility);
-    for (const std::size_t i : {0, 1, 5, 6, 7}) {
-      const bool black = is_black(image, 20, static_cast<int>(3 * i + 2));  // no pixel was before
-      EXPECT_EQ(states.at(i), black ? 1 : 0);
-      hidden += black ? 1 : 0;
-    }
-    EXPECT_EQ(states[2], 1);
-    EXPECT_EQ(states[3], 2);
-    EXPECT_EQ(states[4], 3);
-  }
-  EXPECT_GT(hidden, 10);
-  EXPECT_LT(hidden, 150);
-}
-
-TEST(Erase, LandmarksBetweenPixelsAndBeyondTheEdgeBelongToTheNearestPixel) {
-  Settings settings{{"probability", 1.0}, {"area_least", 0.25}, {"area_most", 0.25}};
-  settings["aspect_least"] = settings["aspect_most"] = 1.0;  // 17 x 17 pixels
-  Packet packet = packet_with(test::smooth_picture(40, 30));
-  packet.set(field::landmarks,
-             {{{30, 39.4F}, {-0.9F, -0.9F}, {14.4F, 20}, {14.6F, 20}, {10, 20.6F}}});
-  packet.set(field::visibility, {0, 0, 0, 0, 0, 3, 3, 3});
-  const std::vector<std::pair<int, int>> pixels{{39, 29}, {0, 0}, {20, 14}, {20, 15}, {21, 10}};
-  const auto harness = erase(settings);
-  harness->push_all(std::vector<Packet>(3000, packet));  // corners are seldom painted over
-  ASSERT_EQ(harness->outputs().size(), 3000U);
-  std::vector<int> hidden(5);
-  for (const Packet& output : harness->outputs()) {
-    for (std::size_t i = 0; i < pixels.size(); ++i) {
-      const bool black = is_black(output.get(field::image), pixels[i].first, pixels[i].second);
-      EXPECT_EQ(output.get(field::visibility).at(i), black ? 1 : 0) << i;
-      hidden[i] += black ? 1 : 0;
-    }
-  }
-  EXPECT_THAT(hidden, ::testing::Each(::testing::Gt(0)));
-}
-
-TEST(Erase, RefusesLandmarksThatDoNotFitWhateverIsDrawn) {
-  const Settings never{{"probability", 0.0}};
-  Packet beyond = marked_picture();
-  LandmarkPositions positions = beyond.get(field::landmarks);
-  positions[0] = {31, 5};
-  beyond.set(field::landmarks, positions);
-  EXPECT_THAT(test::fault_of<Erase>(beyond, never),
-              HasSubstr("landmark 1 (left collar) is at x 31"));
-  Packet alone = marked_picture();
-  alone.erase(field::visibility.name);
-  EXPECT_THAT(test::fault_of<Erase>(alone, never, Fault::internal),
-              HasSubstr("without 'visibility'"));
 }
 
 }  // namespace seam::stages::erase_test

@@ -12,7 +12,6 @@
 
 #include "stages/model/alexnet.hpp"
 #include "stages/model/cnn_embedding.hpp"
-#include "stages/model/fashionnet.hpp"
 #include "stages/model/inception.hpp"
 #include "stages/model/lenet.hpp"
 #include "stages/model/resnet.hpp"
@@ -56,14 +55,6 @@ std::vector<Network> networks() {
                      {{"channels", Sizes{4, 4, 4, 4, 4}}, {"hidden", few}, {"dimensions", few}}),
       small<CnnEmbedding>("cnn_embedding", 1, 1, "",
                           {{"width", few}, {"channels", 2 * few}, {"dimensions", few}}),
-      small<FashionNet>("fashionnet", side, side, "set image_height and image_width",
-                        {{"channels", Sizes{4, 4, 6, 8, 8}},
-                         {"image_height", side},
-                         {"image_width", side},
-                         {"pose_features", few},
-                         {"local_features", few},
-                         {"global_features", few},
-                         {"fusion_features", few}}),
       small<Inception>("inception", 27, 27, "resize them to at least 27x27",
                        {{"blocks", std::int64_t{2}}, {"width", 0.1}, {"dimensions", few}}),
       small<LeNet>("lenet", 16, 17, "the network is for images of 17x16 (width x height)",
