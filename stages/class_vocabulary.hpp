@@ -7,16 +7,12 @@
 ///                                       └──► metric.accuracy: refuses data sets that disagree
 #pragma once
 
+#include <algorithm>
+
 #include <seam/category_names.hpp>
 #include <seam/declaration.hpp>
 #include <seam/error.hpp>
 #include <seam/reference.hpp>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
 
 #include "stages/counted.hpp"
 #include "stages/own_numbers.hpp"

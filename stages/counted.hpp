@@ -46,6 +46,11 @@ inline std::string zero_padded(std::int64_t number, std::size_t width) {
   return digits;
 }
 
+/// A size of an image or map, width first: "40x32".
+inline std::string width_by_height(std::int64_t width, std::int64_t height) {
+  return std::to_string(width) + "x" + std::to_string(height);
+}
+
 /// Foreign bytes: in quotes, printable, and of limited length.
 [[nodiscard]] inline std::string in_quotes(std::string_view text) {
   constexpr std::size_t longest = 100;

@@ -10,15 +10,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <seam/error.hpp>
 #include <seam/field.hpp>
-#include <string>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 namespace seam::stages {
 

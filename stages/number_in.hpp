@@ -1,4 +1,4 @@
-/// Numbers in texts.
+/// Numbers in texts, and texts without the blanks around them.
 #pragma once
 
 #include <charconv>
@@ -22,6 +22,14 @@ std::optional<Number> number_in(std::string_view text) {
     if (!std::isfinite(number)) return std::nullopt;
   }
   return number;
+}
+
+/// The text without these characters at both ends.
+[[nodiscard]] inline std::string_view trimmed(std::string_view text,
+                                              std::string_view blanks = " \t") {
+  const std::size_t from = text.find_first_not_of(blanks);
+  if (from == std::string_view::npos) return {};
+  return text.substr(from, text.find_last_not_of(blanks) - from + 1);
 }
 
 }  // namespace seam::stages

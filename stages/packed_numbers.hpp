@@ -1,13 +1,9 @@
 /// Numbers as one entry of an archive, for stages that do without LibTorch.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <seam/archive.hpp>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace seam::stages {
 

@@ -3,8 +3,6 @@
 
 #include <cstddef>
 #include <seam/error.hpp>
-#include <string>
-#include <vector>
 
 namespace seam::stages {
 

@@ -4,7 +4,6 @@
 ///     picture 2k + 1  same_item 1, pair_fold 3      "pair_fold"]: rows of `same`, `pair_folds`
 #pragma once
 
-#include <cstdint>
 #include <seam/field.hpp>
 
 namespace seam::field {

@@ -5,14 +5,11 @@
 ///     Eval/other.txt:90   img/a.jpg  ─┴─► /data/inshop/img/a.jpg
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <filesystem>
 #include <seam/description.hpp>
 #include <seam/packet.hpp>
-#include <string>
+#include <set>
 #include <system_error>
-#include <vector>
+#include <unordered_set>
 
 namespace seam::field {
 
@@ -62,6 +59,17 @@ namespace seam::stages {
   return origin.text() + (indexed ? "#" + std::to_string(batch[field::indices][row]) : "");
 }
 
+/// Throws seam::Error (internal) if two fields of a batch have different numbers of rows. The texts
+/// are subjects with their verbs, such as "'categories' has".
+inline void check_same_rows(std::string_view field, std::size_t rows, std::string_view other,
+                            std::size_t other_rows) {
+  if (rows == other_rows) return;
+  throw Error("the fields of one batch must have the same number of rows, but " +
+                  std::string(field) + " " + std::to_string(rows) + " and " + std::string(other) +
+                  " " + std::to_string(other_rows),
+              Fault::internal);
+}
+
 /// Returns the file of each of the batch's `rows`, as picture_file() spells it. Empty if a row has
 /// none, as images in a file of many. Throws seam::Error if `paths` has a different number of rows.
 [[nodiscard]] inline std::vector<std::string> picture_files(const Packet& batch, std::size_t rows) {
@@ -77,6 +85,22 @@ namespace seam::stages {
     if (!paths[row].empty()) files[row] = picture_file(paths[row]);
   }
   return files;
+}
+
+/// Adds the list files that named the pictures of a batch, for reports: what a user calls the data
+/// says little about which list that was.
+inline void add_lists_of(const Packet& batch, std::set<std::string>& lists) {
+  if (!batch.has(field::origins)) return;
+  for (const Origin& origin : batch[field::origins]) {
+    if (origin.file) lists.insert(*origin.file);
+  }
+}
+
+/// "'Eval/a.txt', 'Eval/b.txt'", or "unknown".
+[[nodiscard]] inline std::string names_of_lists(const std::set<std::string>& lists) {
+  std::string text;
+  for (const std::string& list : lists) text += (text.empty() ? "'" : ", '") + list + "'";
+  return text.empty() ? "unknown" : text;
 }
 
 }  // namespace seam::stages

@@ -4,8 +4,6 @@
 
 #include <seam/retrieval.hpp>
 
-#include <string>
-
 namespace seam::stages {
 
 inline bool is_reranked(const std::string& method) {

@@ -9,7 +9,6 @@
 #include <seam/error.hpp>
 #include <seam/reference.hpp>
 #include <set>
-#include <string>
 
 namespace seam::stages {
 

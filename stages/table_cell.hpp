@@ -1,8 +1,11 @@
 /// Texts that others chose, as cells of a Markdown table.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace seam::stages {
 
@@ -14,6 +17,13 @@ namespace seam::stages {
     cell += c == '\n' || c == '\r' ? ' ' : c;
   }
   return cell;
+}
+
+/// The name of a class, of number 0 or more, in a Markdown table; its number if it has no name.
+[[nodiscard]] inline std::string class_cell(std::int64_t number,
+                                            const std::vector<std::string>& names) {
+  const auto at = static_cast<std::size_t>(number);
+  return at >= names.size() || names[at].empty() ? std::to_string(number) : table_cell(names[at]);
 }
 
 }  // namespace seam::stages

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -14,6 +13,7 @@
 #include "pipeline/cli/loading.hpp"
 #include "pipeline/config/settings.hpp"
 #include "pipeline/run/stop_signals.hpp"
+#include "pipeline/text/lists.hpp"
 
 namespace seam::host {
 namespace {
@@ -180,7 +180,7 @@ void add_run(CommandParser& parser) {
       ->check(CLI::Validator(
           [](const std::string& text) {
             const std::vector<std::string> taken{"0", "1", "2", "3", "5", "6"};
-            return std::ranges::find(taken, text) == taken.end()
+            return !contains(taken, text)
                        ? CLI::Range(1, most_exit_code).description("")(text)
                        : "exit code " + text + " has another meaning: see docs/exit-codes.md";
           },
@@ -439,9 +439,7 @@ ExitCode ask(int count, const char* const* arguments) {
     add(parser);
   }
   const std::string_view first = count > 1 ? arguments[1] : "";
-  if (first == "complete") {
-    return complete_verb(parser.help(), {arguments + 2, arguments + count});
-  }
+  if (first == "complete") return complete_verb(parser.help(), {arguments + 2, arguments + count});
   if (first == "manual" && count == 3) return manual_verb(parser.help(), arguments[2]);
   return parser.go(count, arguments);
 }

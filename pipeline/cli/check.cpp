@@ -27,6 +27,7 @@
 #include "pipeline/run/twin.hpp"
 #include "pipeline/text/count.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
@@ -47,8 +48,7 @@ std::size_t check_variants_of(const LoadOptions& base, const VariantNames& varia
     LoadOptions options = base;
     options.variants = choice;
     for (Problem& problem : prepare_run(std::move(options), std::nullopt).loaded.problems) {
-      if (std::ranges::find(problems, identity_of(problem), identity_of) != problems.end())
-        continue;
+      if (contains(problems, identity_of(problem), identity_of)) continue;
       problem.notes.push_back(fmt::format("with --variant {}", fmt::join(choice, ",")));
       problems.push_back(std::move(problem));
     }
@@ -87,7 +87,7 @@ bool goes_over_chosen(const LoadedSweep& table, const std::vector<std::string>& 
       return std::ranges::any_of(axes, [&](const Axis& axis) {
         const std::string& key = axis.keys.front();
         return (group != nullptr && key == "variant." + group->name) ||
-               std::ranges::find(axis.values, variant) != axis.values.end();
+               contains(axis.values, variant);
       });
     });
   } catch (const Error&) {

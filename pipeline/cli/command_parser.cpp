@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iostream>
 #include <utility>
 
 #include "pipeline/run/run_directory.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
@@ -104,16 +104,11 @@ VerbHelp CommandParser::help_of(const CLI::App& verb, const std::string& name) c
 }
 
 std::vector<std::string> CommandParser::names() const {
-  std::vector<std::string> names;
-  for (const CLI::App* verb : all_of(app_)) {
-    names.push_back(verb->get_name());
-  }
-  return names;
+  return mapped(all_of(app_), [](const CLI::App* verb) { return verb->get_name(); });
 }
 
 bool CommandParser::known(const std::string& first) const {
-  const std::vector<std::string> verbs = names();
-  return first.starts_with("-") || std::find(verbs.begin(), verbs.end(), first) != verbs.end();
+  return first.starts_with("-") || contains(names(), first);
 }
 
 std::string CommandParser::chosen_name() const {
@@ -126,10 +121,8 @@ std::string CommandParser::chosen_name() const {
 }
 
 ExitCode CommandParser::unknown_verb(const std::string& verb) const {
-  const std::string nearest = did_you_mean(verb, names());
-  std::cerr << "seam: error: unknown command '" << verb << "'"
-            << (nearest.empty() ? "" : "; " + nearest) << "\ncommands: " << enumerated(names())
-            << std::endl;
+  std::cerr << "seam: error: unknown command '" << verb << "'" << suggestion(verb, names())
+            << "\ncommands: " << enumerated(names()) << std::endl;
   return ExitCode::configuration;
 }
 

@@ -1,6 +1,5 @@
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <set>
@@ -11,6 +10,8 @@
 #include "pipeline/experiments/comparison_text.hpp"
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/experiments/sweep_plan.hpp"
+#include "pipeline/text/lists.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "pipeline/text/terminal.hpp"
 
 namespace seam::host {
@@ -29,10 +30,9 @@ std::vector<RunFolder> runs_in(const std::vector<std::string>& folders) {
     } else if (is_run_folder(folder)) {
       found = {read_run(folder, folder)};
     } else {
-      throw Error("'" + folder +
-                      "' is neither a run folder nor a sweep folder; `seam runs` lists the "
-                      "available ones",
-                  Fault::configuration);
+      refuse(
+          "'{}' is neither a run folder nor a sweep folder; `seam runs` lists the available ones",
+          folder);
     }
     for (RunFolder& run : found) {
       if (seen.insert(fs::weakly_canonical(run.path)).second) runs.push_back(std::move(run));
@@ -46,9 +46,7 @@ std::vector<RunFolder> runs_in(const std::vector<std::string>& folders) {
 ExitCode compare_verb(const CompareArguments& arguments) {
   ComparisonChoice choice;
   for (const std::string& metric : arguments.metrics) {
-    if (std::ranges::find(choice.further, metric) != choice.further.end()) {
-      throw Error("--metric names '" + metric + "' twice", Fault::configuration);
-    }
+    if (contains(choice.further, metric)) refuse("--metric names '{}' twice", metric);
     choice.further.push_back(metric);
   }
   if (!choice.further.empty()) {

@@ -6,6 +6,7 @@
 #include "pipeline/config/load.hpp"
 #include "pipeline/config/sweep.hpp"
 #include "pipeline/plugins/registry.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/parse.hpp"
 
 namespace seam::host {
@@ -23,9 +24,7 @@ std::vector<std::string> next_words(const ProgramHelp& help,
     const std::vector<std::string_view> words = split(verb.name, ' ');
     const bool goes_on =
         words.size() > before.size() && std::equal(before.begin(), before.end(), words.begin());
-    if (goes_on && std::ranges::find(next, words[before.size()]) == next.end()) {
-      next.emplace_back(words[before.size()]);
-    }
+    if (goes_on && !contains(next, words[before.size()])) next.emplace_back(words[before.size()]);
   }
   return next;
 }
@@ -68,11 +67,6 @@ bool none_begins_with(const std::string& text, const std::vector<std::string>& c
       candidates, [&](const std::string& candidate) { return candidate.starts_with(text); });
 }
 
-const OptionHelp* option_named(const VerbHelp& verb, const std::string& name) {
-  const auto found = std::ranges::find(verb.options, name, &OptionHelp::name);
-  return found == verb.options.end() ? nullptr : &*found;
-}
-
 /// Returns the candidates for the last of `words`, the one being typed. `words` does not include
 /// the program's name. `stages`: the stage types that plugins provide.
 std::vector<std::string> completions(const ProgramHelp& help, const std::vector<std::string>& words,
@@ -85,7 +79,7 @@ std::vector<std::string> completions(const ProgramHelp& help, const std::vector<
   if (verb == nullptr) {
     candidates = next_words(help, before);
     if (before.empty()) candidates.insert(candidates.end(), {"--help", "--version"});
-  } else if (const OptionHelp* option = option_named(*verb, before.back());
+  } else if (const OptionHelp* option = find_in(verb->options, before.back(), &OptionHelp::name);
              option != nullptr && !option->positional() && !option->value.empty()) {
     candidates = values_of(*option, stages, before);
   } else if (current.starts_with("-")) {

@@ -29,6 +29,7 @@
 #include "pipeline/run/thread_budget.hpp"
 #include "pipeline/text/count.hpp"
 #include "pipeline/text/nearest.hpp"
+#include "pipeline/text/refuse.hpp"
 
 namespace seam::host {
 namespace fs = std::filesystem;
@@ -137,11 +138,8 @@ std::string output_of(std::vector<std::string> command) {
   }
   ::close(ends[0]);
   if (failed != 0) {
-    throw Error(
-        fmt::format("cannot start '{}': {}; it is part of binutils (Debian: apt-get install "
-                    "binutils)",
-                    command[0], std::generic_category().message(failed)),
-        Fault::configuration);
+    refuse("cannot start '{}': {}; it is part of binutils (Debian: apt-get install binutils)",
+           command[0], std::generic_category().message(failed));
   }
   int status = 0;
   ::waitpid(child, &status, 0);

@@ -10,6 +10,7 @@
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/run/summary.hpp"
 #include "pipeline/text/count.hpp"
+#include "pipeline/text/lists.hpp"
 
 namespace seam::host {
 namespace {
@@ -50,11 +51,11 @@ struct Done {
 
 std::optional<Done> done_by(const Drawing& drawing, const std::string& flow,
                             const std::string& stage) {
-  const auto ran = std::ranges::find(drawing.flows, flow, &FlowTotal::flow);
-  if (ran == drawing.flows.end()) return std::nullopt;
-  const auto count = std::ranges::find(ran->stages, stage, &StageCount::stage);
-  if (count == ran->stages.end()) return std::nullopt;
-  return Done{&*ran, &*count};
+  const FlowTotal* ran = find_in(drawing.flows, flow, &FlowTotal::flow);
+  if (ran == nullptr) return std::nullopt;
+  const StageCount* count = find_in(ran->stages, stage, &StageCount::stage);
+  if (count == nullptr) return std::nullopt;
+  return Done{ran, count};
 }
 
 /// Further lines of a stage's label, each after `line`: packets, time, memory, and packets dropped

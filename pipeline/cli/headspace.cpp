@@ -8,6 +8,7 @@
 #include "pipeline/cli/trial.hpp"
 #include "pipeline/run/counted_categories.hpp"
 #include "pipeline/run/headspace.hpp"
+#include "pipeline/text/refuse.hpp"
 
 namespace seam::host {
 namespace {
@@ -19,9 +20,8 @@ std::string training_flow(const CheckedPipeline& pipeline) {
   for (const std::string& flow : scheduled_flows(pipeline.spec.schedule)) {
     if (trains(pipeline, flow_named(pipeline.spec, flow))) return flow;
   }
-  throw Error("--headspace measures a training step, but no scheduled flow of '" +
-                  pipeline.spec.file + "' trains",
-              Fault::configuration);
+  refuse("--headspace measures a training step, but no scheduled flow of '{}' trains",
+         pipeline.spec.file);
 }
 
 }  // namespace

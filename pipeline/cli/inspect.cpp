@@ -15,15 +15,16 @@
 #include "pipeline/run/network_of.hpp"
 #include "pipeline/run/run.hpp"
 #include "pipeline/run/thread_budget.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
+#include "pipeline/text/refuse.hpp"
 
 namespace seam::host {
 namespace {
 
 bool tells_of_network(const StageRunner& stage) {
-  const auto& offers = stage.description().offers;
-  return std::ranges::find(offers, type_name<DescribesNetwork>(), &OfferedInterface::interface) !=
-         offers.end();
+  return contains(stage.description().offers, type_name<DescribesNetwork>(),
+                  &OfferedInterface::interface);
 }
 
 /// The parameters without which the stage cannot be opened alone: only a flow shows the size of a
@@ -40,20 +41,15 @@ std::vector<std::string> lacking(const StageRunner& stage) {
 ExitCode inspect_configured(const InspectArguments& arguments, CheckedPipeline& pipeline,
                             const std::string& name, int threads) {
   const auto& stages = pipeline.spec.stages;
-  const auto spec = std::ranges::find(stages, name, &StageSpec::name);
-  if (spec == stages.end()) {
-    std::vector<std::string> names;
-    for (const StageSpec& stage : stages) names.push_back(stage.name);
-    const std::string nearest = did_you_mean(name, names);
-    throw Error("'" + arguments.file + "' has no stage '" + name + "'" +
-                    (nearest.empty() ? "" : "; " + nearest) +
-                    "\n  its stages: " + enumerated(names),
-                Fault::configuration);
+  const StageSpec* spec = find_in(stages, name, &StageSpec::name);
+  if (spec == nullptr) {
+    const std::vector<std::string> names = mapped(stages, &StageSpec::name);
+    refuse("'{}' has no stage '{}'{}\n  its stages: {}", arguments.file, name,
+           suggestion(name, names), enumerated(names));
   }
-  Inspected inspected{*pipeline.stages.at(name), {}, &*spec};
+  Inspected inspected{*pipeline.stages.at(name), {}, spec};
   for (const PluginFile& file : pipeline.plugins) {
-    const auto& types = file.manifest.stages;
-    if (std::ranges::find(types, spec->use) != types.end()) inspected.plugin = file.path.string();
+    if (contains(file.manifest.stages, spec->use)) inspected.plugin = file.path.string();
   }
   if (arguments.json) {
     print_json(inspected, network_of(pipeline, name, threads));
@@ -66,9 +62,8 @@ ExitCode inspect_configured(const InspectArguments& arguments, CheckedPipeline& 
 
 ExitCode inspect_in_file(const InspectArguments& arguments) {
   if (arguments.markdown) {
-    throw Error("--markdown describes a stage type, not a stage of a file; omit '" +
-                    arguments.file + "' and name the type",
-                Fault::configuration);
+    refuse("--markdown describes a stage type, not a stage of a file; omit '{}' and name the type",
+           arguments.file);
   }
   LoadOptions options = options_of(arguments);
   options.environment = process_environment();
@@ -88,9 +83,7 @@ std::optional<NetworkPart> network_by_default(const StageRunner& stage,
   if (!tells_of_network(stage) || !needed.empty()) return std::nullopt;
   LoadResult loaded = load_stage(stage.type(), {}, process_environment(), registry);
   report_problems(loaded.problems);
-  if (!loaded.pipeline) {
-    throw Error(stage.type() + " cannot be created with its defaults", Fault::configuration);
-  }
+  if (!loaded.pipeline) refuse("{} cannot be created with its defaults", stage.type());
   return network_of(*loaded.pipeline, loaded.pipeline->spec.stages.front().name, threads);
 }
 
@@ -111,18 +104,15 @@ ExitCode inspect_field(const InspectArguments& arguments, Registry& registry) {
     collect(stage.description().accepts, field.accepted);
   });
   if (!fields.contains(field.name)) {
-    const std::string nearest = did_you_mean(field.name, {fields.begin(), fields.end()});
     try {
       (void)registry.make(arguments.stage, arguments.stage);  // throws: no such stage type
     } catch (const Error& error) {
-      throw Error(error.full_message() + "\n  and no stage has a field with this name" +
-                      (nearest.empty() ? "" : "; " + nearest),
-                  Fault::configuration);
+      refuse("{}\n  and no stage has a field with this name{}", error.full_message(),
+             suggestion(field.name, {fields.begin(), fields.end()}));
     }
   }
   if (!arguments.set.empty() || arguments.markdown) {
-    throw Error("'" + field.name + "' is a field; --set and --markdown apply only to stages",
-                Fault::configuration);
+    refuse("'{}' is a field; --set and --markdown apply only to stages", field.name);
   }
   if (arguments.json) {
     print_json(field);
@@ -136,15 +126,14 @@ ExitCode inspect_field(const InspectArguments& arguments, Registry& registry) {
 /// plugin.
 ExitCode inspect_type(const InspectArguments& arguments) {
   if (!arguments.variants.empty()) {
-    throw Error("--variant needs a pipeline file: seam inspect FILE " + arguments.stage +
-                    " --variant " + arguments.variants.front(),
-                Fault::configuration);
+    refuse("--variant needs a pipeline file: seam inspect FILE {} --variant {}", arguments.stage,
+           arguments.variants.front());
   }
   if (!is_stage_name(arguments.stage) && std::filesystem::exists(arguments.stage)) {
-    throw Error("'" + arguments.stage +
-                    "' is a file or folder, not a stage type; also name a stage in it: "
-                    "`seam inspect FILE STAGE`",
-                Fault::configuration);
+    refuse(
+        "'{}' is a file or folder, not a stage type; also name a stage in it: `seam inspect FILE "
+        "STAGE`",
+        arguments.stage);
   }
   const int threads = count_cores().usable();
   obey_thread_budget(threads);

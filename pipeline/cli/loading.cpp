@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "pipeline/plugins/description_cache.hpp"
 #include "pipeline/plugins/registry.hpp"
 #include "pipeline/run/run.hpp"
+#include "pipeline/text/refuse.hpp"
 
 namespace seam::host {
 
@@ -67,9 +67,8 @@ LoadOptions file_options(const FileArguments& arguments) {
 LoadOptions options_of(const FileArguments& arguments) {
   if (!std::filesystem::is_directory(arguments.file)) return file_options(arguments);
   if (!arguments.set.empty() || !arguments.variants.empty()) {
-    throw Error(std::string(arguments.set.empty() ? "--variant" : "--set") +
-                    " cannot be used with a run folder, because the parameters of a run are fixed",
-                Fault::configuration);
+    refuse("{} cannot be used with a run folder, because the parameters of a run are fixed",
+           arguments.set.empty() ? "--variant" : "--set");
   }
   return earlier_run_options(arguments.file, arguments.plugin_paths);
 }

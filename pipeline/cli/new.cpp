@@ -20,8 +20,10 @@
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/text/count.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "pipeline/text/parse.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "seam/declaration.hpp"
 
 namespace seam::host {
@@ -30,15 +32,10 @@ namespace {
 namespace fs = std::filesystem;
 using Replacements = std::vector<std::pair<std::string, std::string>>;
 
-Error refuse(const std::string& message) {
-  return Error(message, Fault::configuration);
-}
-
 fs::path template_folder() {
   fs::path folder = own_prefix() / "share/seam/template";
   if (!fs::is_directory(folder)) {
-    throw refuse("the templates are missing: there is no folder '" + folder.string() +
-                 "'; reinstall Seam");
+    refuse("the templates are missing: there is no folder '{}'; reinstall Seam", folder.string());
   }
   return folder;
 }
@@ -93,8 +90,7 @@ void copy_folder(const fs::path& from, const fs::path& to, const Replacements& r
 void expect_nothing_at(const fs::path& path) {
   std::error_code error;
   if (fs::exists(path, error)) {
-    throw refuse("'" + path.string() + "' already exists and is not overwritten; " +
-                 "choose another name");
+    refuse("'{}' already exists and is not overwritten; choose another name", path.string());
   }
 }
 
@@ -107,22 +103,26 @@ bool system_prefix(const fs::path& prefix) {
 ExitCode new_plugin_verb(const NewPluginArguments& arguments) {
   const std::string word = arguments.name.substr(arguments.name.find('.') + 1);
   if (!is_stage_name(arguments.name)) {
-    throw refuse("'" + arguments.name +
-                 "' is not a valid stage name: use lower-case letters, digits and " +
-                 "underscores, starting with a letter, optionally with a family prefix, such as " +
-                 "unsharp_mask or acme.unsharp_mask");
+    refuse(
+        "'{}' is not a valid stage name: use lower-case letters, digits and underscores, starting "
+        "with a letter, optionally with a family prefix, such as unsharp_mask or acme.unsharp_mask",
+        arguments.name);
   }
   static const std::vector<std::string> taken{"all",     "build",         "clean",   "edit_cache",
                                               "harness", "help",          "install", "package",
                                               "plugin",  "rebuild_cache", "seam",    "test"};
-  if (std::ranges::find(taken, word) != taken.end()) {
-    throw refuse("'" + word + "' is reserved: every project has a file or a CMake target with " +
-                 "this name; choose another name");
+  if (contains(taken, word)) {
+    refuse(
+        "'{}' is reserved: every project has a file or a CMake target with this name; choose "
+        "another name",
+        word);
   }
   const Registry registry(default_search_path({}, {}), 1);
   if (const PluginFile* file = registry.find(arguments.name)) {
-    throw refuse("stage '" + arguments.name + "' already exists in '" + file->path.string() +
-                 "', so a pipeline that uses this name would be rejected; choose another name");
+    refuse(
+        "stage '{}' already exists in '{}', so a pipeline that uses this name would be rejected; "
+        "choose another name",
+        arguments.name, file->path.string());
   }
   fs::path folder = arguments.output.empty() ? fs::path(word) : fs::path(arguments.output);
   if (!folder.has_filename()) folder = folder.parent_path();  // "folder/"
@@ -191,7 +191,7 @@ struct OwnTable {
 using Cells = std::vector<std::string>;
 
 [[noreturn]] void refuse_table(const fs::path& file, const std::string& what) {
-  throw refuse("'" + file.string() + "' " + what);
+  refuse("'{}' {}", file.string(), what);
 }
 
 /// Parses CSV (RFC 4180), without blanks around cells, and skips empty lines. The reader of the run
@@ -269,8 +269,7 @@ bool is_yes(const std::string& cell) {
 /// the evaluated split.
 void assign_splits(const fs::path& file, const std::map<std::string, Split>& splits,
                    std::map<std::string, Flagged>& flags, OwnTable& table) {
-  std::vector<std::string> names;
-  for (const auto& [name, items] : splits) names.push_back(name);
+  const std::vector<std::string> names = keys_in(splits);
   const auto first = [&](const std::vector<std::string>& usual) {
     const auto found =
         std::ranges::find_if(usual, [&](const auto& name) { return splits.contains(name); });
@@ -421,9 +420,10 @@ ExitCode new_pipeline_verb(const NewPipelineArguments& arguments) {
   if (file.extension() != ".toml") file += ".toml";
   const std::string word = file.stem().string();
   if (!is_stage_name(word)) {
-    throw refuse("'" + word +
-                 "' is not a valid pipeline name: use lower-case letters, digits and " +
-                 "underscores, starting with a letter");
+    refuse(
+        "'{}' is not a valid pipeline name: use lower-case letters, digits and underscores, "
+        "starting with a letter",
+        word);
   }
   expect_nothing_at(file);
   const bool own = !arguments.table.empty();

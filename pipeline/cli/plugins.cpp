@@ -123,10 +123,9 @@ std::vector<std::string> doubled_stages(const Registry& registry) {
 }
 
 void print_plugins_json(const Registry& registry, const std::vector<Trial>& trials) {
-  Json path = Json::array();
-  for (const SearchEntry& entry : registry.search_path()) {
-    path.push_back({{"path", entry.path.string()}, {"source", entry.source}});
-  }
+  const Json path = list_json(registry.search_path(), [](const SearchEntry& entry) -> Json {
+    return {{"path", entry.path.string()}, {"source", entry.source}};
+  });
   Json files = Json::array();
   for (std::size_t at = 0; at < registry.files().size(); ++at) {
     const PluginFile& file = registry.files()[at];

@@ -22,6 +22,7 @@
 #include "pipeline/run/data_files.hpp"
 #include "pipeline/run/rank_folder.hpp"
 #include "pipeline/run/schedule.hpp"
+#include "pipeline/text/refuse.hpp"
 
 namespace seam::host {
 namespace {
@@ -96,10 +97,10 @@ Fault fault_of(ExitCode code) {
 ExitCode run_there(RunArguments arguments, Ranks& ranks, std::optional<RankFolder>& made,
                    const std::function<ExitCode(RunArguments)>& run) {
   if (!arguments.evaluate.empty() || arguments.headspace) {
-    throw Error(fmt::format("only `seam run FILE` is shared out among ranks, and this "
-                            "process is one of {}; start it without mpirun or srun",
-                            ranks.world()),
-                Fault::configuration);
+    refuse(
+        "only `seam run FILE` is shared out among ranks, and this process is one of {}; start it "
+        "without mpirun or srun",
+        ranks.world());
   }
   if (arguments.resume_if_present && is_run_folder(arguments.run_directory)) {
     arguments.resume = arguments.run_directory;
@@ -142,9 +143,7 @@ ExitCode run_as_rank(RunArguments arguments, Ranks& ranks,
   const bool failed =
       error || (code != ExitCode::success && static_cast<int>(code) != stopped_code);
   if (!failed || ranks.parted()) return code;
-  if (!error) {
-    error = Error(muted ? muted->errors() : "see its messages", fault_of(code));
-  }
+  if (!error) error = Error(muted ? muted->errors() : "see its messages", fault_of(code));
   if (ranks.fail(*error)) return code;
   const std::string messages = muted ? muted->errors() : std::string();
   muted.reset();
@@ -164,11 +163,10 @@ void refuse_steps_without_order(const CheckedPipeline& pipeline) {
     const FlowSpec& flow = flow_named(pipeline.spec, name);
     const std::vector<StageRunner*> runners = runners_of(flow, pipeline.stages);
     if (numberings_of_step(flow, plan_of(flow, runners, specs)).size() < 2) continue;
-    throw Error(fmt::format("ranks cannot share flow '{}': batches of several sources or "
-                            "collectors enter its training step, in an order that depends on "
-                            "timing; put them into separate flows",
-                            name),
-                Fault::configuration);
+    refuse(
+        "ranks cannot share flow '{}': batches of several sources or collectors enter its training "
+        "step, in an order that depends on timing; put them into separate flows",
+        name);
   }
 }
 
@@ -177,19 +175,17 @@ void refuse_steps_without_order(const CheckedPipeline& pipeline) {
 void refuse_unless_shareable(const CheckedPipeline& pipeline, const Ranks& ranks) {
   const std::int64_t lanes = pipeline.spec.lanes.count;
   if (lanes < ranks.world()) {
-    throw Error(
-        fmt::format("{} ranks were started, but [pipeline] has lanes = {}: ranks share out "
-                    "the lanes of networks; set `lanes` to {} or a multiple of it, or start "
-                    "fewer ranks",
-                    ranks.world(), lanes, ranks.world()),
-        Fault::configuration);
+    refuse(
+        "{} ranks were started, but [pipeline] has lanes = {}: ranks share out the lanes of "
+        "networks; set `lanes` to {} or a multiple of it, or start fewer ranks",
+        ranks.world(), lanes, ranks.world());
   }
   refuse_steps_without_order(pipeline);
   for (const WrittenElsewhere& outside : written_elsewhere(pipeline)) {
-    throw Error(fmt::format("stage '{}' may write to '{}', and all ranks would do so at once; use "
-                            "a path relative to the run folder: --set {}=FOLDER",
-                            outside.stage, outside.path, outside.key),
-                Fault::configuration);
+    refuse(
+        "stage '{}' may write to '{}', and all ranks would do so at once; use a path relative to "
+        "the run folder: --set {}=FOLDER",
+        outside.stage, outside.path, outside.key);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "pipeline/report/page.hpp"
 #include "pipeline/report/runs_page.hpp"
 #include "pipeline/text/count.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -109,10 +110,7 @@ RunsTable table_of(const std::vector<RunFolder>& runs, const fs::path& from) {
 /// Writes the table of a sweep or of a folder of runs; returns its path.
 fs::path write_table(const fs::path& folder, const fs::path& output) {
   const std::vector<RunFolder> runs = find_runs(folder);
-  if (runs.empty()) {
-    throw Error("'" + folder.string() + "' is neither a run folder nor a folder of runs",
-                Fault::configuration);
-  }
+  if (runs.empty()) refuse("'{}' is neither a run folder nor a folder of runs", folder.string());
   fs::path file = output.empty() ? folder / "report.html" : output;
   RunsTable table = table_of(runs, fs::absolute(file).parent_path());
   table.title = fs::absolute(folder / "").lexically_normal().parent_path().filename().string();

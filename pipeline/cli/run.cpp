@@ -29,6 +29,7 @@
 #include "pipeline/run/stop_signals.hpp"
 #include "pipeline/run/watchdog.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "sdk/src/running_call.hpp"
 #include "sdk/src/weights_metadata.hpp"
 
@@ -95,10 +96,8 @@ bool make_evaluation(LoadOptions to_load, const RunArguments& arguments, Prepare
                      RunOptions& options) {
   const std::string& run = arguments.evaluate;
   if (const RunFolder folder = read_run(run, run); folder.state != RunState::complete) {
-    throw Error(fmt::format("'{}' is not a complete run ({} after {} of {} epochs); seam eval "
-                            "requires one",
-                            run, state_text(folder.state), folder.epochs_done, folder.epochs),
-                Fault::configuration);
+    refuse("'{}' is not a complete run ({} after {} of {} epochs); seam eval requires one", run,
+           state_text(folder.state), folder.epochs_done, folder.epochs);
   }
   LoadOptions as_trained = to_load;
   as_trained.overrides.clear();
@@ -165,12 +164,10 @@ void refuse_other_pipeline(const CheckedPipeline& recorded, const PipelineSpec& 
   }
   const std::vector<Difference> differences = in_results(all, asked.roles);
   if (!differences.empty()) {
-    throw Error("the run in '" + arguments.run_directory + "' has a different pipeline from '" +
-                    arguments.file + "': " + to_text(differences) +
-                    "; choose another --run-dir, or continue that run with its own values: "
-                    "seam run --resume " +
-                    arguments.run_directory,
-                Fault::configuration);
+    refuse(
+        "the run in '{}' has a different pipeline from '{}': {}; choose another --run-dir, or "
+        "continue that run with its own values: seam run --resume {}",
+        arguments.run_directory, arguments.file, to_text(differences), arguments.run_directory);
   }
   if (!all.empty()) {
     display.message("the run continues with its own values, not these: " + to_text(all));
@@ -253,8 +250,7 @@ Start start_of(RunArguments& arguments) {
 ExitCode run_in(RunArguments arguments, Ranks* ranks) {
   const std::optional<Shard> shard = take_shard(arguments);
   if (shard && ranks != nullptr) {
-    throw Error("a shard is run by one process; start it without mpirun or srun",
-                Fault::configuration);
+    refuse("a shard is run by one process; start it without mpirun or srun");
   }
   const Start start = start_of(arguments);
   if (arguments.headspace) return headspace_verb(options_for(arguments, start, {}), arguments);

@@ -10,6 +10,7 @@
 #include "pipeline/cli/verbs.hpp"
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "pipeline/text/table.hpp"
 #include "pipeline/text/terminal.hpp"
 
@@ -39,8 +40,6 @@ std::vector<Listed> listed(const RunsArguments& arguments) {
 }
 
 Json run_json(const Listed& entry) {
-  Json changed = Json::object();
-  for (const auto& [key, value] : entry.changed) changed[key] = value;
   Json json{{"name", entry.run.name},
             {"path", entry.run.path.string()},
             {"started", entry.run.started},
@@ -50,7 +49,7 @@ Json run_json(const Listed& entry) {
             {"epochs_done", entry.run.epochs_done},
             {"epochs", entry.run.epochs},
             {"score", nullptr},
-            {"changed", std::move(changed)}};
+            {"changed", entry.changed}};
   if (entry.score) {
     json["score"] = {{"metric", entry.score->metric},
                      {"epoch", entry.score->value.epoch},
@@ -98,9 +97,7 @@ std::string runs_table(const std::vector<Listed>& list) {
 ExitCode runs_verb(const RunsArguments& arguments) {
   const std::vector<Listed> list = listed(arguments);
   if (arguments.json) {
-    Json json = Json::array();
-    for (const Listed& entry : list) json.push_back(run_json(entry));
-    std::cout << json_line(json) << "\n";
+    std::cout << json_line(list_json(list, run_json)) << "\n";
     return ExitCode::success;
   }
   if (list.empty()) {
@@ -109,10 +106,10 @@ ExitCode runs_verb(const RunsArguments& arguments) {
   }
   const auto has_score = [](const Listed& entry) { return entry.score.has_value(); };
   if (!arguments.metric.empty() && std::ranges::none_of(list, has_score)) {
-    throw Error("no run has recorded '" + arguments.metric +
-                    "'; --metric takes [FLOW:]STAGE.METRIC, and a run's metrics.jsonl lists all "
-                    "metrics",
-                Fault::configuration);
+    refuse(
+        "no run has recorded '{}'; --metric takes [FLOW:]STAGE.METRIC, and a run's metrics.jsonl "
+        "lists all metrics",
+        arguments.metric);
   }
   std::cout << runs_table(list);
   for (const Listed& entry : list) {

@@ -23,6 +23,7 @@
 #include "pipeline/text/count.hpp"
 #include "pipeline/text/json.hpp"
 #include "pipeline/text/nearest.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "pipeline/text/table.hpp"
 #include "pipeline/text/terminal.hpp"
 
@@ -127,14 +128,10 @@ const ListedPart& typical(const std::vector<ListedPart>& found) {
 /// By number. Reads all files of complete parts. Throws seam::Error (configuration) if the folder
 /// contains no shards.
 std::vector<ListedPart> list_parts(const fs::path& out) {
-  if (!fs::is_directory(out)) {
-    throw Error("there is no folder '" + out.string() + "'", Fault::configuration);
-  }
+  if (!fs::is_directory(out)) refuse("there is no folder '{}'", out.string());
   std::vector<ListedPart> parts = found_in(out);
   if (parts.empty()) {
-    throw Error(fmt::format("'{}' contains no shards; pass the --run-dir of `seam run --shard`",
-                            out.string()),
-                Fault::configuration);
+    refuse("'{}' contains no shards; pass the --run-dir of `seam run --shard`", out.string());
   }
   const ListedPart reference = typical(parts);
   std::map<std::uint64_t, fs::path> taken;
@@ -206,9 +203,8 @@ ExitCode shards_verb(const ShardsArguments& arguments) {
   const bool complete =
       std::ranges::all_of(parts, [](const ListedPart& part) { return part.state == "complete"; });
   if (arguments.json) {
-    Json list = Json::array();
-    for (const ListedPart& part : parts) list.push_back(shard_json(part));
-    std::cout << json_line({{"complete", complete}, {"shards", std::move(list)}}) << "\n";
+    std::cout << json_line({{"complete", complete}, {"shards", list_json(parts, shard_json)}})
+              << "\n";
   } else {
     std::cout << parts_table(parts);
   }

@@ -9,7 +9,6 @@
 #include <seam/field.hpp>
 #include <sstream>
 #include <string_view>
-#include <vector>
 
 #include "pipeline/config/stages.hpp"
 #include "pipeline/text/table.hpp"
@@ -69,9 +68,7 @@ std::string field_text(const FieldInfo& field) {
 
 Rows field_rows(const std::vector<FieldInfo>& fields) {
   Rows rows;
-  for (const FieldInfo& field : fields) {
-    rows.push_back({field.name, field_text(field), field.doc});
-  }
+  for (const FieldInfo& field : fields) rows.push_back({field.name, field_text(field), field.doc});
   return rows;
 }
 
@@ -138,23 +135,12 @@ struct ValueWriter {
   Json operator()(double number) const {
     return std::isfinite(number) ? Json(number) : Json(seam::to_text(Value{number}));
   }
-  Json operator()(const std::vector<double>& list) const {
-    Json array = Json::array();
-    for (const double element : list) array.push_back((*this)(element));
-    return array;
-  }
+  Json operator()(const std::vector<double>& list) const { return list_json(list, *this); }
   template <class T>
   Json operator()(const T& value) const {
     return value;
   }
 };
-
-template <class List, class Write>
-Json list_json(const List& list, const Write& write) {
-  Json array = Json::array();
-  for (const auto& element : list) array.push_back(write(element));
-  return array;
-}
 
 Json condition_json(const std::optional<Condition>& condition) {
   if (!condition) return {};

@@ -96,9 +96,7 @@ ExitCode sweep_verb(const SweepArguments& arguments) {
     }
     if (arguments.list) {
       const std::size_t count = sweep.plan.runs.size();
-      for (std::size_t i = 0; i < count; ++i) {
-        std::cout << command_of(arguments, i, count) << "\n";
-      }
+      for (std::size_t i = 0; i < count; ++i) std::cout << command_of(arguments, i, count) << "\n";
       return ExitCode::success;
     }
     if (!sweep.missing_data.empty()) {

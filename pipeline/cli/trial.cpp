@@ -1,12 +1,12 @@
 #include "pipeline/cli/trial.hpp"
 
-#include <fmt/format.h>
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp is POSIX, not in <cstdlib>
 
 #include <string>
 #include <system_error>
 
 #include "pipeline/run/data_files.hpp"
+#include "pipeline/text/refuse.hpp"
 
 namespace seam::host {
 
@@ -38,12 +38,10 @@ RunOptions trial_options(const CheckedPipeline& pipeline, const ScratchFolder& f
 
 void refuse_writing_elsewhere(const CheckedPipeline& pipeline, const std::string& what) {
   for (const WrittenElsewhere& outside : written_elsewhere(pipeline)) {
-    throw Error(fmt::format("{} does not run stage '{}' ({}), which may write to '{}'; use a "
-                            "path relative to the temporary run folder (for a data set, to the "
-                            "working directory) instead: --set {}=check",
-                            what, outside.stage, pipeline.stages.at(outside.stage)->type(),
-                            outside.path, outside.key),
-                Fault::configuration);
+    refuse(
+        "{} does not run stage '{}' ({}), which may write to '{}'; use a path relative to the "
+        "temporary run folder (for a data set, to the working directory) instead: --set {}=check",
+        what, outside.stage, pipeline.stages.at(outside.stage)->type(), outside.path, outside.key);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "pipeline/text/parse.hpp"
 #include "seam/error.hpp"
@@ -159,26 +160,23 @@ void check_variants(const std::string& text, const Axis& axis, const VariantName
   std::vector<std::string> known = variants.variants;
   if (key != "variant") {
     const std::string name = key.substr(key.find('.') + 1);
-    std::vector<std::string> groups;
-    for (const VariantGroup& group : variants.groups) {
-      groups.push_back(group.name);
-      if (group.name == name) known = group.variants;
-    }
-    if (std::ranges::find(groups, name) == groups.end()) {
+    const VariantGroup* group = find_in(variants.groups, name, &VariantGroup::name);
+    if (group == nullptr) {
+      const std::vector<std::string> groups = mapped(variants.groups, &VariantGroup::name);
       refuse_axis(text, fmt::format("[variants] has no group '{}'; {}", name,
                                     groups.empty() ? "the file has no groups of variants"
                                                    : "it has: " + enumerated(groups)));
     }
+    known = group->variants;
   }
   if (axis.interval) refuse_axis(text, "variants have no range; list their names");
   for (const std::string& value : axis.values) {
-    if (std::ranges::find(known, value) != known.end()) continue;
-    const std::string nearest = did_you_mean(value, known);
-    refuse_axis(text, fmt::format("there is no variant '{}'{}{}", value,
-                                  key == "variant" ? "" : " in " + key,
-                                  known.empty() ? "; the file has no variants"
-                                                : "; accepted: " + enumerated(known) +
-                                                      (nearest.empty() ? "" : "; " + nearest)));
+    if (contains(known, value)) continue;
+    refuse_axis(
+        text,
+        fmt::format("there is no variant '{}'{}{}", value, key == "variant" ? "" : " in " + key,
+                    known.empty() ? "; the file has no variants"
+                                  : "; accepted: " + enumerated(known) + suggestion(value, known)));
   }
 }
 

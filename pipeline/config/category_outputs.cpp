@@ -7,6 +7,8 @@
 #include <seam/category_names.hpp>
 #include <seam/category_outputs.hpp>
 
+#include "pipeline/text/lists.hpp"
+
 namespace seam::host {
 namespace {
 
@@ -37,8 +39,7 @@ std::set<std::string> training_data(const PipelineSpec& spec, const std::vector<
 
 bool counts_categories(const ParameterInfo& parameter, const Description& description) {
   return parameter.name == classes_key &&
-         std::ranges::find(description.offers, type_name<CategoryOutputs>(),
-                           &OfferedInterface::interface) != description.offers.end();
+         contains(description.offers, type_name<CategoryOutputs>(), &OfferedInterface::interface);
 }
 
 void set_classes(const PipelineSpec& spec, std::vector<StageDraft>& stages,

@@ -5,13 +5,13 @@
 #include <cctype>
 #include <optional>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
 // The only file that knows toml++: it costs seconds to compile.
 #include <toml++/toml.h>
+
+#include "pipeline/text/lists.hpp"
 
 namespace seam::host {
 namespace {
@@ -218,8 +218,7 @@ const Node* Table::at(std::initializer_list<std::string_view> keys) const {
 }
 
 const Entry* Table::find(std::string_view key) const {
-  const auto found = std::ranges::find(entries, key, &Entry::key);
-  return found == entries.end() ? nullptr : &*found;
+  return find_in(entries, key, &Entry::key);
 }
 
 Entry* Table::find(std::string_view key) {

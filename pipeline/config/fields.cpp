@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "pipeline/config/flows.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "pipeline/text/parse.hpp"
 
@@ -133,8 +134,8 @@ class FieldCheck {
   }
 
   [[nodiscard]] bool before_all(std::size_t node, const std::vector<std::size_t>& inputs) const {
-    return std::all_of(inputs.begin(), inputs.end(),
-                       [&](std::size_t input) { return ancestors_[input].contains(node); });
+    return std::ranges::all_of(inputs,
+                               [&](std::size_t input) { return ancestors_[input].contains(node); });
   }
 
   void report_conflict(std::size_t at, const std::string& field, const Provided& a,
@@ -234,9 +235,7 @@ class FieldCheck {
 
   void check_values(std::size_t at, const FieldInfo& need, const Provided& have) {
     if (have.values.empty()) return;
-    const auto lacks = [&](const std::string& value) {
-      return std::ranges::find(have.values, value) == have.values.end();
-    };
+    const auto lacks = [&](const std::string& value) { return !contains(have.values, value); };
     if (std::ranges::none_of(need.values, lacks)) return;
     report("field-values", at,
            fmt::format("{} cannot use field '{}', whose values are {} here",

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "pipeline/text/lists.hpp"
+
 namespace seam::host {
 
 void Findings::add(Problem problem) {
@@ -9,9 +11,7 @@ void Findings::add(Problem problem) {
   const auto [found, first] = positions_.emplace(identity_of(problem), problems_.size());
   if (!first) {
     std::vector<std::string>& known = problems_[found->second].notes;
-    for (std::string& note : problem.notes) {
-      if (std::ranges::find(known, note) == known.end()) known.push_back(std::move(note));
-    }
+    for (std::string& note : problem.notes) add_unless_present(known, std::move(note));
     return;
   }
   if (const SourceText* source = sources_->find(problem.place.file)) {

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "pipeline/config/flow_text.hpp"
@@ -80,9 +78,8 @@ class ShapeCheck {
       if (join.inputs.size() < 2) continue;
       for (const std::size_t input : join.inputs) {
         for (const std::size_t node : ancestors[input]) {
-          const bool shared =
-              std::all_of(join.inputs.begin(), join.inputs.end(),
-                          [&](std::size_t other) { return ancestors[other].contains(node); });
+          const bool shared = std::ranges::all_of(
+              join.inputs, [&](std::size_t other) { return ancestors[other].contains(node); });
           const StageDraft* stage = find_stage(stages_, flow_.nodes[node].stage);
           const bool collector = stage != nullptr && stage->runner != nullptr &&
                                  stage->runner->kind() == StageKind::collector;

@@ -1,4 +1,4 @@
-#include "pipeline/config/folders.hpp"
+#include "pipeline/config/checks.hpp"
 
 #include <fmt/format.h>
 
@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "pipeline/config/source.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "pipeline/text/parse.hpp"
 
@@ -29,9 +30,7 @@ std::string one_of(const std::string& names) {
 }
 
 std::string list_of(const std::vector<std::string>& entries) {
-  std::vector<std::string> texts;
-  for (const std::string& entry : entries) texts.push_back(one_of(entry));
-  return enumerated(texts);
+  return enumerated(mapped(entries, one_of));
 }
 
 std::vector<std::string> missing_in(const fs::path& folder,
@@ -81,8 +80,8 @@ std::set<std::string> reached(const PipelineSpec& spec, const std::set<std::stri
     const std::string name = std::move(open.back());
     open.pop_back();
     if (!stages.insert(name).second) continue;
-    const auto stage = std::ranges::find(spec.stages, name, &StageSpec::name);
-    if (stage == spec.stages.end()) continue;
+    const StageSpec* stage = find_in(spec.stages, name, &StageSpec::name);
+    if (stage == nullptr) continue;
     for (const auto& [parameter, target] : stage->references) open.push_back(target);
   }
   return stages;
@@ -153,10 +152,7 @@ class FolderCheck {
     const auto place = stage.value_places.find(parameter.name);
     findings_.warning(code, place != stage.value_places.end() ? place->second : stage.spec.place,
                       message, std::move(notes));
-    if (from_the_start_.contains(stage.spec.name) &&
-        std::ranges::find(needed_, message) == needed_.end()) {
-      needed_.push_back(message);
-    }
+    if (from_the_start_.contains(stage.spec.name)) add_unless_present(needed_, message);
   }
 
   /// A note on the folder that a relative path begins in.

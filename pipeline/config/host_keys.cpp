@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "pipeline/config/host_tables.hpp"
-#include "pipeline/config/parameter_value.hpp"
 #include "pipeline/config/values.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
@@ -213,14 +213,11 @@ void HostTable::key(std::string name, CompoundForm form, std::string doc) {
 }
 
 const ParameterInfo* HostTable::find(std::string_view key) const {
-  const auto found = std::ranges::find(keys(), key, &ParameterInfo::name);
-  return found == keys().end() ? nullptr : &*found;
+  return find_in(keys(), key, &ParameterInfo::name);
 }
 
 std::vector<std::string> HostTable::names() const {
-  std::vector<std::string> names;
-  for (const ParameterInfo& key : keys()) names.push_back(key.name);
-  return names;
+  return mapped(keys(), &ParameterInfo::name);
 }
 
 const CompoundForm* HostTable::compound(const std::string& key) const {

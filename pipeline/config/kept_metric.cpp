@@ -1,11 +1,11 @@
-#include "pipeline/config/kept_metric.hpp"
+#include "pipeline/config/checks.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 
-#include "pipeline/config/stages.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "seam/name_pattern.hpp"
 
@@ -27,11 +27,9 @@ std::vector<std::string> flows_in_epochs(const std::string& stage,
                                          const ScheduleSpec& schedule) {
   std::vector<std::string> found;
   for (const FlowSpec& flow : flows) {
-    const bool scheduled = std::ranges::find(schedule.each_epoch, flow.name,
-                                             &ScheduledFlow::flow) != schedule.each_epoch.end();
-    const bool contains =
-        std::ranges::find(flow.nodes, stage, &FlowNode::stage) != flow.nodes.end();
-    if (scheduled && contains) found.push_back(flow.name);
+    const bool scheduled = contains(schedule.each_epoch, flow.name, &ScheduledFlow::flow);
+    const bool has_stage = contains(flow.nodes, stage, &FlowNode::stage);
+    if (scheduled && has_stage) found.push_back(flow.name);
   }
   return found;
 }
@@ -50,9 +48,8 @@ Ranking ranking_by(const std::string& key, const std::string& metric, const Plac
   const std::size_t dot = metric.find('.');
   if (dot == std::string::npos) return {};  // none, or reported
   const std::string name = metric.substr(0, dot);
-  const auto stage = std::ranges::find_if(
-      stages, [&](const StageDraft& draft) { return draft.spec.name == name; });
-  if (stage == stages.end() || stage->runner == nullptr) return {};  // reported
+  const StageDraft* stage = find_stage(stages, name);
+  if (stage == nullptr || stage->runner == nullptr) return {};  // reported
   const std::vector<std::string> found = flows_in_epochs(name, flows, schedule);
   if (found.empty()) {
     findings.error("metric", place,
@@ -70,7 +67,7 @@ Ranking ranking_by(const std::string& key, const std::string& metric, const Plac
                     key, metric, enumerated(found), name, name));
     return {};
   }
-  return {&*stage, metric.substr(dot + 1)};
+  return {stage, metric.substr(dot + 1)};
 }
 
 /// Without 'goal', the direction that the stage declares. Reports a goal that contradicts it.

@@ -9,20 +9,19 @@
 #include <utility>
 
 #include "pipeline/config/category_outputs.hpp"
+#include "pipeline/config/checks.hpp"
 #include "pipeline/config/fields.hpp"
 #include "pipeline/config/findings.hpp"
 #include "pipeline/config/flows.hpp"
-#include "pipeline/config/folders.hpp"
-#include "pipeline/config/kept_metric.hpp"
 #include "pipeline/config/like.hpp"
 #include "pipeline/config/merge.hpp"
 #include "pipeline/config/paths.hpp"
-#include "pipeline/config/replicates.hpp"
-#include "pipeline/config/resolved.hpp"
 #include "pipeline/config/settings.hpp"
 #include "pipeline/config/stages.hpp"
 #include "pipeline/config/sweep.hpp"
 #include "pipeline/config/variants.hpp"
+#include "pipeline/text/lists.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "seam/network.hpp"
 
 namespace seam::host {
@@ -79,8 +78,8 @@ void check_trained(CheckedPipeline& pipeline, Findings& findings) {
   std::set<std::string> models;
   for (const UntrainedField& untrained : pipeline.untrained) {
     if (!models.insert(untrained.model).second) continue;
-    const auto flow = std::ranges::find(pipeline.spec.flows, untrained.flow, &FlowSpec::name);
-    const auto node = std::ranges::find(flow->nodes, untrained.stage, &FlowNode::stage);
+    const FlowSpec* flow = find_in(pipeline.spec.flows, untrained.flow, &FlowSpec::name);
+    const FlowNode* node = find_in(flow->nodes, untrained.stage, &FlowNode::stage);
     findings.warning("untrained-field", node->place, to_text(untrained),
                      {"its results are guesses: add a loss on '" + untrained.scores +
                       "', or evaluate without '" + untrained.field + "'"});
@@ -159,10 +158,10 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   if (options.count_categories && !findings.has_errors() && missing_data().empty()) {
     const auto make = [&](const StageDraft& data) {
       if (!data.spec.references.empty()) {
-        throw Error("stage '" + data.spec.name +
-                        "' refers to other stages, so it cannot be opened to count its categories; "
-                        "set `classes` of the networks after it",
-                    Fault::configuration);
+        refuse(
+            "stage '{}' refers to other stages, so it cannot be opened to count its categories; "
+            "set `classes` of the networks after it",
+            data.spec.name);
       }
       std::unique_ptr<StageRunner> runner = registry.make(data.spec.use, data.spec.name);
       runner->configure(data.spec.values);
@@ -184,7 +183,7 @@ std::optional<CheckedPipeline> checked(const LoadOptions& options, Sources& sour
   bind_references(stages);
   spec.roles = roles_of(stages);
   spec.resolved = resolved_text(spec, stages);
-  for (const StageDraft& stage : stages) spec.stages.push_back(stage.spec);
+  spec.stages = mapped(stages, &StageDraft::spec);
   pipeline.missing_data = missing_data();
   take_drafts(stages, registry, pipeline);
   check_trained(pipeline, findings);
@@ -248,7 +247,7 @@ LoadResult load_stage(const std::string& use, const std::vector<std::string>& se
   LoadResult result;
   if (!findings.has_errors()) {
     CheckedPipeline& pipeline = result.pipeline.emplace();
-    for (const StageDraft& stage : stages) pipeline.spec.stages.push_back(stage.spec);
+    pipeline.spec.stages = mapped(stages, &StageDraft::spec);
     take_drafts(stages, registry, pipeline);
   }
   result.problems = findings.in_order();

@@ -401,9 +401,7 @@ std::vector<std::string> apply_overrides(Table& tree, const std::vector<std::str
 
 void expand_tree(Table& tree, const Environment& environment, const Sources& sources,
                  Findings& findings) {
-  for (Entry& entry : tree.entries) {
-    expand_node(entry.node, environment, sources, findings);
-  }
+  for (Entry& entry : tree.entries) expand_node(entry.node, environment, sources, findings);
 }
 
 }  // namespace seam::host

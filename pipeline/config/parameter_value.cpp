@@ -1,5 +1,3 @@
-#include "pipeline/config/parameter_value.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "pipeline/config/values.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
@@ -69,7 +70,7 @@ bool Paths::are_sound(const Entry& line, const FlowText& text, std::vector<std::
   for (const FlowStep& step : text.steps) {
     const Place place = place_inside(sources_, line.node, step.offset, step.stage.size());
     if (find(step.stage) == nullptr) {
-      if (std::ranges::find(names_, step.stage) != names_.end()) continue;
+      if (contains(names_, step.stage)) continue;
       report_unknown_name(step.stage, place, names_, findings_);
       sound = false;
       continue;

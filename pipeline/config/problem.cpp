@@ -7,6 +7,7 @@
 
 #include "pipeline/config/source.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/lists.hpp"
 
 namespace seam::host {
 namespace {
@@ -71,7 +72,7 @@ std::string line_of(const Place& place) {
 }
 
 bool has_errors(const std::vector<Problem>& problems) {
-  return std::ranges::find(problems, Severity::error, &Problem::severity) != problems.end();
+  return contains(problems, Severity::error, &Problem::severity);
 }
 
 std::string to_text(const Problem& problem) {

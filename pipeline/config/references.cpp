@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "pipeline/config/stages.hpp"
@@ -10,49 +11,31 @@ namespace seam::host {
 namespace {
 
 /// Follows references from each stage; reports every circle once, at its first stage.
-class CircleFinder {
- public:
-  CircleFinder(const std::vector<StageDraft>& stages, Findings& findings)
-      : stages_(stages), findings_(findings) {}
-
-  void find() {
-    for (const StageDraft& stage : stages_) visit(stage);
-  }
-
- private:
-  void visit(const StageDraft& stage) {
-    const auto on_path = std::find(path_.begin(), path_.end(), &stage);
-    if (on_path != path_.end()) return;  // reported by the stage that refers to it
-    if (!visited_.insert(&stage).second) return;
-    path_.push_back(&stage);
+void report_circles(const std::vector<StageDraft>& stages, Findings& findings) {
+  std::vector<const StageDraft*> path;
+  std::set<const StageDraft*> visited;
+  const std::function<void(const StageDraft&)> visit = [&](const StageDraft& stage) {
+    if (!visited.insert(&stage).second) return;
+    path.push_back(&stage);
     for (const auto& [parameter, target] : stage.spec.references) {
-      const StageDraft* next = find_stage(stages_, target);
+      const StageDraft* next = find_stage(stages, target);
       if (next == nullptr) continue;
-      const auto start = std::find(path_.begin(), path_.end(), next);
-      if (start != path_.end()) {
-        report(stage, parameter, start);
-      } else {
+      const auto start = std::ranges::find(path, next);
+      if (start == path.end()) {
         visit(*next);
+        continue;
       }
+      std::vector<std::string> circle;
+      for (auto step = start; step != path.end(); ++step) circle.push_back((*step)->spec.name);
+      findings.error("reference-cycle", stage.reference_nodes.at(parameter).place,
+                     fmt::format("stage '{}' refers to itself{}", circle.front(),
+                                 circle.size() > 1 ? " through others" : ""),
+                     {circle_text(circle)});
     }
-    path_.pop_back();
-  }
-
-  void report(const StageDraft& stage, const std::string& parameter,
-              std::vector<const StageDraft*>::const_iterator start) {
-    std::vector<std::string> circle;
-    for (auto step = start; step != path_.cend(); ++step) circle.push_back((*step)->spec.name);
-    findings_.error("reference-cycle", stage.reference_nodes.at(parameter).place,
-                    fmt::format("stage '{}' refers to itself{}", circle.front(),
-                                circle.size() > 1 ? " through others" : ""),
-                    {circle_text(circle)});
-  }
-
-  const std::vector<StageDraft>& stages_;
-  Findings& findings_;
-  std::vector<const StageDraft*> path_;
-  std::set<const StageDraft*> visited_;
-};
+    path.pop_back();
+  };
+  for (const StageDraft& stage : stages) visit(stage);
+}
 
 }  // namespace
 
@@ -94,7 +77,7 @@ void check_references(const std::vector<StageDraft>& stages, Findings& findings)
       }
     }
   }
-  CircleFinder(stages, findings).find();
+  report_circles(stages, findings);
 }
 
 void bind_references(const std::vector<StageDraft>& stages) {

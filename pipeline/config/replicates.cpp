@@ -1,11 +1,12 @@
-#include "pipeline/config/replicates.hpp"
+#include "pipeline/config/checks.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <string>
+
+#include "pipeline/text/lists.hpp"
 
 namespace seam::host {
 namespace {
@@ -21,19 +22,35 @@ bool is_used(const StageDraft& stage, const ParameterInfo& replicate) {
   for (const ParameterInfo& parameter : stage.runner->description().parameters) {
     if (parameter.name != replicate.unused_with->parameter) continue;
     const std::optional<Value> value = value_of(stage, parameter);
-    return !value || std::ranges::find(replicate.unused_with->values, *value) ==
-                         replicate.unused_with->values.end();
+    return !value || !contains(replicate.unused_with->values, *value);
   }
   return true;
 }
 
-/// The replicate by which the stages differ, if they otherwise differ only by choices.
+/// Whether the parameter says among how many replicates one is chosen, as `folds` does for `fold`,
+/// and both stages choose one.
+bool counts_replicates(const StageDraft& one, const StageDraft& other,
+                       const ParameterInfo& parameter) {
+  return std::ranges::any_of(
+      other.runner->description().parameters, [&](const ParameterInfo& replicate) {
+        return replicate.role == ParameterRole::replicate && replicate.unused_with &&
+               replicate.unused_with->parameter == parameter.name && is_used(one, replicate) &&
+               is_used(other, replicate);
+      });
+}
+
+/// The parameter by which the stages take part in different replicates, if they otherwise differ
+/// only by choices.
 const ParameterInfo* differing_replicate(const StageDraft& one, const StageDraft& other) {
   const ParameterInfo* found = nullptr;
   for (const ParameterInfo& parameter : other.runner->description().parameters) {
     if (value_of(one, parameter) == value_of(other, parameter)) continue;
     if (parameter.role == ParameterRole::replicate) {
-      if (is_used(one, parameter) && is_used(other, parameter)) found = &parameter;
+      if (found == nullptr && is_used(one, parameter) && is_used(other, parameter)) {
+        found = &parameter;
+      }
+    } else if (counts_replicates(one, other, parameter)) {
+      found = &parameter;  // whether the folds are equal or not, they are of different divisions
     } else if (parameter.choices.empty() && parameter.role != ParameterRole::same_results) {
       return nullptr;
     }

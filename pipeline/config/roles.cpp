@@ -1,7 +1,6 @@
 #include "pipeline/config/roles.hpp"
 
 #include <algorithm>
-#include <string_view>
 
 #include "pipeline/config/stages.hpp"
 #include "pipeline/config/variants.hpp"

@@ -9,6 +9,7 @@
 #include "pipeline/config/host_tables.hpp"
 #include "pipeline/config/source.hpp"
 #include "pipeline/config/values.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
@@ -16,19 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// The elements of the list at these keys, or the only value there.
 std::vector<const Node*> elements_at(const Table& tree,
                                      std::initializer_list<std::string_view> keys) {
   const Node* node = tree.at(keys);
   if (node == nullptr) return {};
   if (node->array() == nullptr) return {node};
-  std::vector<const Node*> elements;
-  for (const Node& element : *node->array()) elements.push_back(&element);
-  return elements;
+  return mapped(*node->array(), [](const Node& element) { return &element; });
 }
 
 /// Checks that the flows, stages and metrics of [schedule] exist. Other values have been reported.

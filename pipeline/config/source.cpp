@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/parse.hpp"
 
 namespace seam::host {
@@ -30,8 +31,7 @@ const SourceText& Sources::add_lines(std::string name, const std::vector<std::st
 }
 
 const SourceText* Sources::find(std::string_view name) const {
-  const auto found = std::ranges::find(sources_, name, &SourceText::name);
-  return found == sources_.end() ? nullptr : &*found;
+  return find_in(sources_, name, &SourceText::name);
 }
 
 std::size_t Sources::position(std::string_view name) const {

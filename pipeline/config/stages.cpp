@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <seam/error.hpp>
-#include <set>
 #include <utility>
 
 #include "pipeline/config/flow_text.hpp"
 #include "pipeline/config/host_tables.hpp"
-#include "pipeline/config/parameter_value.hpp"
 #include "pipeline/config/values.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "pipeline/text/parse.hpp"
 
@@ -28,13 +27,11 @@ const std::vector<std::string>& common_keys() {
 }
 
 bool is_common(const std::string& key) {
-  return std::find(common_keys().begin(), common_keys().end(), key) != common_keys().end();
+  return contains(common_keys(), key);
 }
 
 std::vector<std::string> parameter_names(const Description& description) {
-  std::vector<std::string> names;
-  for (const ParameterInfo& parameter : description.parameters) names.push_back(parameter.name);
-  return names;
+  return mapped(description.parameters, &ParameterInfo::name);
 }
 
 /// A note for messages on keys that `like` took from another stage.
@@ -99,8 +96,8 @@ class StageReader {
     if (draft.runner == nullptr) return draft;
     read_concurrency(*table, draft);
     read_parameters(entry, *table, draft);
-    const bool broken = std::any_of(table->entries.begin(), table->entries.end(),
-                                    [](const Entry& key) { return key.node.broken; });
+    const bool broken =
+        std::ranges::any_of(table->entries, [](const Entry& key) { return key.node.broken; });
     check_effects(draft);
     if (findings_.errors() == errors_before && !broken) configure(draft, *table->find("use"));
     return draft;
@@ -237,8 +234,7 @@ class StageReader {
     }
     for (const ParameterInfo& candidate : description.parameters) {
       const auto& old_names = candidate.renamed_from;
-      if (parameter == nullptr &&
-          std::find(old_names.begin(), old_names.end(), key.key) != old_names.end()) {
+      if (parameter == nullptr && contains(old_names, key.key)) {
         parameter = &candidate;
         renamed = true;
       }
@@ -357,7 +353,7 @@ std::vector<StageDraft> read_stages(const Table& tree, Registry& registry,
   }
   StageReader reader(registry, descriptions, findings);
   for (const Entry& stage : table->entries) {
-    const bool only_set = std::find(defined.begin(), defined.end(), stage.key) == defined.end();
+    const bool only_set = !contains(defined, stage.key);
     const Table* keys = stage.node.table();
     if (only_set && keys != nullptr && keys->find("use") == nullptr) {
       findings.error(
@@ -384,16 +380,13 @@ void configure_again(StageDraft& stage, const Values& values, Registry& registry
 }
 
 const StageDraft* find_stage(const std::vector<StageDraft>& stages, std::string_view name) {
-  const auto found = std::find_if(stages.begin(), stages.end(),
-                                  [&](const StageDraft& stage) { return stage.spec.name == name; });
+  const auto found = std::ranges::find_if(
+      stages, [&](const StageDraft& stage) { return stage.spec.name == name; });
   return found == stages.end() ? nullptr : &*found;
 }
 
 std::vector<std::string> names_of(const std::vector<StageDraft>& stages) {
-  std::vector<std::string> names;
-  names.reserve(stages.size());
-  for (const StageDraft& stage : stages) names.push_back(stage.spec.name);
-  return names;
+  return mapped(stages, [](const StageDraft& stage) { return stage.spec.name; });
 }
 
 std::string described(const StageDraft& stage) {

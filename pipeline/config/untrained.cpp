@@ -8,12 +8,13 @@
 
 #include "pipeline/config/initial_weights.hpp"
 #include "pipeline/config/load.hpp"
+#include "pipeline/text/lists.hpp"
 
 namespace seam::host {
 namespace {
 
 bool has(const std::vector<FieldInfo>& fields, std::string_view name) {
-  return std::ranges::find(fields, name, &FieldInfo::name) != fields.end();
+  return contains(fields, name, &FieldInfo::name);
 }
 
 const Description& description_at(const CheckedPipeline& pipeline, const FlowSpec& flow,
@@ -32,15 +33,15 @@ std::optional<std::size_t> provider(const CheckedPipeline& pipeline, const FlowS
 }
 
 bool imports_weights(const CheckedPipeline& pipeline, const std::string& model) {
-  const auto stage = std::ranges::find(pipeline.spec.stages, model, &StageSpec::name);
-  return stage != pipeline.spec.stages.end() &&
+  const StageSpec* stage = find_in(pipeline.spec.stages, model, &StageSpec::name);
+  return stage != nullptr &&
          !initial_weights(*stage, pipeline.stages.at(model)->description()).empty();
 }
 
 /// Whether the file sets the parameter `weight` of a stage, such as a loss, to 0.
 bool is_off(const CheckedPipeline& pipeline, const std::string& name) {
-  const auto stage = std::ranges::find(pipeline.spec.stages, name, &StageSpec::name);
-  if (stage == pipeline.spec.stages.end()) return false;
+  const StageSpec* stage = find_in(pipeline.spec.stages, name, &StageSpec::name);
+  if (stage == nullptr) return false;
   const auto weight = stage->values.find("weight");
   if (weight == stage->values.end()) return false;
   const auto* const number = std::get_if<double>(&weight->second);
@@ -75,7 +76,7 @@ Training training_of(const CheckedPipeline& pipeline, const std::string& model,
 
 /// The scores that a model's prediction depends on, or `field` itself if it has scores.
 std::optional<std::string_view> scores_of(const Description& model, std::string_view field) {
-  if (std::ranges::find(class_scores, field) != class_scores.end()) return field;
+  if (contains(class_scores, field)) return field;
   const auto scores = std::ranges::find_if(
       class_scores, [&](std::string_view one) { return has(model.provides, one); });
   return scores == class_scores.end() ? std::nullopt : std::optional(*scores);

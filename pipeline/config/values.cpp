@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
@@ -60,7 +61,7 @@ std::optional<std::int64_t> parse_bytes(std::string_view text) {
 void refuse_unknown_keys(const Table& table, const std::string& where,
                          const std::vector<std::string>& known, Findings& findings) {
   for (const Entry& entry : table.entries) {
-    if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
+    if (contains(known, entry.key)) continue;
     findings.error("unknown-key", entry.key_place,
                    fmt::format("'{}' is not a key of {}", entry.key, where),
                    {did_you_mean(entry.key, known), "it takes: " + enumerated(known)});

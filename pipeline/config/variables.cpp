@@ -1,5 +1,6 @@
 #include "pipeline/config/variables.hpp"
 
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
@@ -84,10 +85,8 @@ class Expander {
     } else if (colon != std::string_view::npos) {
       expand(inside.substr(colon + 2), base + at + 2 + colon + 2, depth + 1);
     } else {
-      std::vector<std::string> names;
-      for (const auto& [known, value] : environment_) names.push_back(known);
       fault(base + at, length, "undefined-variable", "the variable '" + name + "' is not set",
-            {did_you_mean(name, names),
+            {did_you_mean(name, keys_in(environment_)),
              "set it (export " + name + "=...) or give a default: ${" + name + ":-default}"});
     }
     return close;

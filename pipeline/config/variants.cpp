@@ -9,6 +9,7 @@
 #include "pipeline/config/host_tables.hpp"
 #include "pipeline/config/merge.hpp"
 #include "pipeline/config/values.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 
 namespace seam::host {
@@ -39,9 +40,8 @@ Entry take_entry(Table& tree, std::string_view key) {
 }  // namespace
 
 const VariantGroup* VariantNames::group_of(std::string_view variant) const {
-  const auto found = std::ranges::find_if(groups, [&](const VariantGroup& group) {
-    return std::ranges::find(group.variants, variant) != group.variants.end();
-  });
+  const auto found = std::ranges::find_if(
+      groups, [&](const VariantGroup& group) { return contains(group.variants, variant); });
   return found == groups.end() ? nullptr : &*found;
 }
 
@@ -104,7 +104,7 @@ void Variants::read_groups(const Entry& entry, Findings& findings) {
     VariantGroup group{line.key, {}};
     for (const Node* node : read_texts(line, "[variants]", findings)) {
       const std::string& variant = *node->text();
-      if (std::ranges::find(names_.variants, variant) == names_.variants.end()) {
+      if (!contains(names_.variants, variant)) {
         findings.error("unknown-variant", node->place,
                        fmt::format("there is no [variant.{}]", variant),
                        {did_you_mean(variant, names_.variants)});
@@ -113,7 +113,7 @@ void Variants::read_groups(const Entry& entry, Findings& findings) {
                        fmt::format("the variant '{}' is in the group '{}' as well; a variant "
                                    "belongs to one group",
                                    variant, other->name));
-      } else if (std::ranges::find(group.variants, variant) != group.variants.end()) {
+      } else if (contains(group.variants, variant)) {
         findings.error("variant-group", node->place,
                        fmt::format("the variant '{}' is listed twice", variant));
       } else {
@@ -224,9 +224,7 @@ ChosenSpec Variants::chosen(const Table& tree, const std::vector<std::string>& s
   }
   if (tree.find("chosen") == nullptr && names_.variants.empty() && set.empty()) return spec;
   const auto add = [](std::vector<std::string>& to, const std::vector<std::string>& more) {
-    for (const std::string& one : more) {
-      if (std::ranges::find(to, one) == to.end()) to.push_back(one);
-    }
+    for (const std::string& one : more) add_unless_present(to, one);
   };
   add(spec.variants, laid_);
   add(spec.decides, decided(tree));

@@ -92,9 +92,7 @@ void ChildProcesses::start(int id, const ChildCommand& command) {
                     &before_};
   const pid_t process = ::fork();
   if (process == 0) birth.go();
-  if (process < 0) {
-    throw Error("cannot start a process: " + std::generic_category().message(errno));
-  }
+  if (process < 0) throw Error("cannot start a process: " + std::generic_category().message(errno));
   children_.emplace(process, id);
 }
 

@@ -15,16 +15,13 @@
 #include "pipeline/experiments/outcomes.hpp"
 #include "pipeline/experiments/paired.hpp"
 #include "pipeline/experiments/sweep_plan.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
-#include "seam/error.hpp"
+#include "pipeline/text/refuse.hpp"
 
 namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
-
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(message, Fault::configuration);
-}
 
 /// Equal if no key has two different values.
 bool agree(const Parameters& a, const Parameters& b) {
@@ -89,10 +86,8 @@ std::vector<ComparableRuns> split_by_data(const std::vector<ScoredRun>& runs) {
     part->counts.insert(run.counts.begin(), run.counts.end());
     part->runs.push_back(&run);
   }
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const ComparableRuns& a, const ComparableRuns& b) {
-                     return a.runs.size() > b.runs.size();
-                   });
+  std::ranges::stable_sort(parts, std::greater(),
+                           [](const ComparableRuns& part) { return part.runs.size(); });
   return parts;
 }
 
@@ -141,8 +136,7 @@ std::map<std::string, std::string> names_of_files(const std::vector<ScoredRun>& 
 std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
                            const std::map<std::string, std::string>& files,
                            std::vector<Unranked>& unranked, std::set<std::string>& by_files) {
-  std::vector<const Parameters*> all;
-  for (const ScoredRun* run : runs) all.push_back(&run->parameters);
+  const auto all = mapped(runs, [](const ScoredRun* run) { return &run->parameters; });
   std::set<std::string> keys = differing(all);
   std::set<std::string> decided = decided_by_variants(all);
   std::set<std::string> variants = keys;
@@ -201,9 +195,7 @@ std::vector<Group> grouped(const std::vector<const ScoredRun*>& runs,
 /// Returns the mean of each fold, or, with a single fold, the values as they are.
 std::vector<double> observations_of(const std::map<Parameters, std::vector<double>>& by_folds) {
   if (by_folds.size() == 1) return by_folds.begin()->second;
-  std::vector<double> means;
-  for (const auto& [folds, of_seeds] : by_folds) means.push_back(mean_of(of_seeds));
-  return means;
+  return mapped(by_folds, [](const auto& fold) { return mean_of(fold.second); });
 }
 
 Parameters folds_of(const GroupMember& member) {
@@ -295,7 +287,7 @@ void note_bias(const RunFolder& run, const std::vector<Score>& scores, const Met
   const bool is_biased = std::ranges::any_of(scores, [&](const Score& score) {
     return score.flow == value.flow && score.selected_on == SelectedOn::test;
   });
-  if (is_biased && std::ranges::find(biased, run.name) == biased.end()) biased.push_back(run.name);
+  if (is_biased) add_unless_present(biased, run.name);
 }
 
 /// The values next to the score in score.json.
@@ -314,8 +306,7 @@ std::string why_not_measured(const RunFolder& run, const std::string& metric,
     return fmt::format("flow '{}' never recorded {}, but '{}' did", flow, metric,
                        values.back().flow);
   }
-  const std::string nearest = did_you_mean(metric, metric_names(run.path));
-  return fmt::format("it never recorded {}{}", metric, nearest.empty() ? "" : "; " + nearest);
+  return fmt::format("it never recorded {}{}", metric, suggestion(metric, metric_names(run.path)));
 }
 
 /// The pipeline file; for a run of a sweep, the original instead of the copy in the sweep folder.
@@ -377,9 +368,8 @@ std::vector<Ranking> rank(const std::vector<ScoredRun>& runs, Better better,
     identities.push_back(part.data);
     identities.back().insert(part.counts.begin(), part.counts.end());
   }
-  std::vector<const Parameters*> all;
-  for (const Parameters& identity : identities) all.push_back(&identity);
-  const std::set<std::string> keys = differing(all);
+  const std::set<std::string> keys =
+      differing(mapped(identities, [](const Parameters& identity) { return &identity; }));
   const std::map<std::string, std::string> files = names_of_files(runs);
   std::vector<Ranking> rankings;
   for (std::size_t at = 0; at < parts.size(); ++at) {
@@ -462,8 +452,8 @@ Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoic
     scored.push_back(std::move(own));
   }
   if (scored.empty()) {
-    refuse(fmt::format("no complete run can be ranked by '{}'{}", comparison.metric,
-                       comparison.unranked.empty() ? "" : ": " + comparison.unranked.back().why));
+    refuse("no complete run can be ranked by '{}'{}", comparison.metric,
+           comparison.unranked.empty() ? "" : ": " + comparison.unranked.back().why);
   }
   comparison.rankings = rank(scored, comparison.better, comparison.unranked);
   comparison.pairing = choice.pairing;

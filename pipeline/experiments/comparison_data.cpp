@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "pipeline/config/flow_text.hpp"
+#include "pipeline/text/lists.hpp"
 
 namespace seam::host {
 namespace {
@@ -97,10 +98,6 @@ std::vector<std::string>::const_iterator after_shared(const std::vector<std::str
   return std::find_if(stages.rbegin(), stages.rend(),
                       [&](const std::string& stage) { return others.contains(stage); })
       .base();
-}
-
-bool contains(const std::vector<std::string>& stages, const std::string& stage) {
-  return std::ranges::find(stages, stage) != stages.end();
 }
 
 bool any_trains(const RunFolder& run, const std::vector<std::string>& stages) {
@@ -217,8 +214,8 @@ std::string add_source(const RunFolder& run, const std::string& source, Paramete
 /// Adds how many packets the flow's source emitted and how many were lost, in each run of the flow.
 void add_counts(const RunFolder& run, const std::string& flow, const std::string& folds,
                 Parameters& counts) {
-  const auto total = std::ranges::find(run.flows, flow, &FlowTotal::flow);
-  if (total == run.flows.end() || total->times == 0 || total->stages.empty()) return;
+  const FlowTotal* total = find_in(run.flows, flow, &FlowTotal::flow);
+  if (total == nullptr || total->times == 0 || total->stages.empty()) return;
   const std::uint64_t packets = packets_of(total->stages.front()) / total->times;
   counts[fmt::format("packets of {}{}", flow, folds)] = std::to_string(packets);
   counts[fmt::format("lost packets of {}{}", flow, folds)] = lost_in_flow(*total);

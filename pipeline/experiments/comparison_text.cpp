@@ -10,6 +10,7 @@
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/text/count.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "pipeline/text/table.hpp"
 
@@ -89,9 +90,7 @@ ScoreTable score_table(const Ranking& ranking, const std::vector<std::string>& t
 std::string wide_table(const Ranking& ranking, const std::vector<std::string>& further,
                        std::optional<std::size_t> width, bool& fits) {
   const auto values = [&](std::size_t at) {
-    std::vector<std::string> cells;
-    for (const auto& [key, value] : ranking.groups[at].parameters) cells.push_back(value);
-    return cells;
+    return mapped(ranking.groups[at].parameters, [](const auto& one) { return one.second; });
   };
   const auto [columns, rows] =
       score_table(ranking, titles_of(ranking.groups.front().parameters), values, further);
@@ -202,7 +201,7 @@ std::string differences_text(Pairing pairing) {
 bool is_biased(const Comparison& comparison, const Group& group) {
   return comparison.which == WhichEpoch::best ||
          std::ranges::any_of(group.members, [&](const GroupMember& member) {
-           return std::ranges::find(comparison.biased, member.name) != comparison.biased.end();
+           return contains(comparison.biased, member.name);
          });
 }
 
@@ -294,18 +293,8 @@ std::string clusters_of(const Group& group) {
   return group.difference ? std::to_string(group.difference->clusters) : std::string();
 }
 
-Json finite_json(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
-}
-
-Json texts_json(const Parameters& parameters) {
-  Json json = Json::object();
-  for (const auto& [key, value] : parameters) json[key] = value;
-  return json;
-}
-
 Json mean_json(const Mean& mean) {
-  return {{"mean", finite_json(mean.mean)},
+  return {{"mean", mean.mean},
           {"standard_deviation", mean.deviation ? Json(*mean.deviation) : Json()},
           {"standard_error", mean.standard_error ? Json(*mean.standard_error) : Json()}};
 }
@@ -313,25 +302,22 @@ Json mean_json(const Mean& mean) {
 Json beside_json(const std::map<std::string, Bounds>& beside) {
   Json json = Json::object();
   for (const auto& [name, bounds] : beside) {
-    json[name] = {{"low", finite_json(bounds.low)}, {"high", finite_json(bounds.high)}};
+    json[name] = {{"low", bounds.low}, {"high", bounds.high}};
   }
   return json;
 }
 
 Json group_json(const Group& group) {
-  Json members = Json::array();
-  for (const GroupMember& member : group.members) {
-    members.push_back({{"run", member.name},
-                       {"replicate", texts_json(member.replicate)},
-                       {"value", finite_json(member.value)},
-                       {"epoch", member.epoch}});
-  }
-  Json further = Json::array();
-  for (const Mean& one : group.further) further.push_back(mean_json(one));
+  Json members = list_json(group.members, [](const GroupMember& member) -> Json {
+    return {{"run", member.name},
+            {"replicate", member.replicate},
+            {"value", member.value},
+            {"epoch", member.epoch}};
+  });
   Json json = mean_json(group);
-  json.update({{"parameters", texts_json(group.parameters)},
+  json.update({{"parameters", group.parameters},
                {"observations", group.observations},
-               {"further", std::move(further)},
+               {"further", list_json(group.further, mean_json)},
                {"runs", std::move(members)},
                {"difference", nullptr}});
   if (group.difference && group.difference->pairs > 0) {
@@ -340,9 +326,7 @@ Json group_json(const Group& group) {
                           {"pairs", group.difference->pairs},
                           {"low", bounds ? Json(bounds->low) : Json()},
                           {"high", bounds ? Json(bounds->high) : Json()}};
-    if (group.difference->clusters > 0) {
-      json["difference"]["clusters"] = group.difference->clusters;
-    }
+    if (group.difference->clusters > 0) json["difference"]["clusters"] = group.difference->clusters;
   }
   return json;
 }
@@ -395,9 +379,7 @@ std::string to_text(const Comparison& comparison, std::optional<std::size_t> wid
         "because\nseeds of a fold share their images\n";
   }
   if (differences) text += differences_text(comparison.pairing);
-  if (comparison.which == WhichEpoch::best) {
-    text += fmt::format("\n{}\n", best_epoch_note);
-  }
+  if (comparison.which == WhichEpoch::best) text += fmt::format("\n{}\n", best_epoch_note);
   if (!comparison.biased.empty()) {
     text +=
         "\nthese runs use weights that were selected on their evaluation data, so their values are "
@@ -457,22 +439,16 @@ std::string to_csv(const Comparison& comparison) {
 }
 
 std::string to_json(const Comparison& comparison) {
-  Json rankings = Json::array();
-  for (const Ranking& ranking : comparison.rankings) {
-    Json groups = Json::array();
-    for (const Group& group : ranking.groups) groups.push_back(group_json(group));
-    Json further = Json::array();
-    for (const auto& beside : ranking.further_beside) further.push_back(beside_json(beside));
-    rankings.push_back({{"data", texts_json(ranking.data)},
-                        {"groups", std::move(groups)},
-                        {"by_files", ranking.by_files},
-                        {"beside", beside_json(ranking.beside)},
-                        {"further_beside", std::move(further)}});
-  }
-  Json unranked = Json::array();
-  for (const Unranked& run : comparison.unranked) {
-    unranked.push_back({{"run", run.name}, {"why", run.why}});
-  }
+  Json rankings = list_json(comparison.rankings, [](const Ranking& ranking) -> Json {
+    return {{"data", ranking.data},
+            {"groups", list_json(ranking.groups, group_json)},
+            {"by_files", ranking.by_files},
+            {"beside", beside_json(ranking.beside)},
+            {"further_beside", list_json(ranking.further_beside, beside_json)}};
+  });
+  Json unranked = list_json(comparison.unranked, [](const Unranked& run) -> Json {
+    return {{"run", run.name}, {"why", run.why}};
+  });
   return json_line({{"metric", comparison.metric},
                     {"flow", comparison.flow},
                     {"further", comparison.further},

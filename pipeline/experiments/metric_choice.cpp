@@ -1,21 +1,12 @@
 #include "pipeline/experiments/metric_choice.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <tuple>
 
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
-#include "seam/error.hpp"
+#include "pipeline/text/refuse.hpp"
 
 namespace seam::host {
-namespace {
-
-[[noreturn]] void refuse_metric(const std::string& message) {
-  throw Error(message, Fault::configuration);
-}
-
-}  // namespace
 
 MetricChoice::MetricChoice(const ComparisonChoice& choice, Comparison& comparison)
     : choice_(choice), comparison_(comparison) {
@@ -29,36 +20,34 @@ void MetricChoice::add(const RunFolder& run, const std::vector<Score>& headlines
   if (choice_.metric.empty()) {
     const std::string& first = headlines.front().metric;
     if (!comparison_.metric.empty() && comparison_.metric != first) {
-      refuse_metric(fmt::format(
-          "the first metric of {} is '{}', that of {} is '{}'; choose one with --metric",
-          first_name_, comparison_.metric, run.name, first));
+      refuse("the first metric of {} is '{}', that of {} is '{}'; choose one with --metric",
+             first_name_, comparison_.metric, run.name, first);
     }
     comparison_.metric = first;
     first_name_ = first_name_.empty() ? run.name : first_name_;
   }
-  const auto own = std::ranges::find(headlines, comparison_.metric, &Score::metric);
-  if (own == headlines.end()) return;
+  const Score* own = find_in(headlines, comparison_.metric, &Score::metric);
+  if (own == nullptr) return;
   if (comparison_.flow.empty()) comparison_.flow = own->flow;
   if (direction_ && *direction_ != own->better && !choice_.better) {
-    refuse_metric(
-        fmt::format("the runs disagree on whether a higher or a lower '{}' is better; set --better",
-                    comparison_.metric));
+    refuse("the runs disagree on whether a higher or a lower '{}' is better; set --better",
+           comparison_.metric);
   }
   direction_ = own->better;
 }
 
 void MetricChoice::settle() const {
   if (comparison_.metric.empty()) {
-    refuse_metric(
+    refuse(
         "no run has a score.json, so there is no default metric; choose one with --metric "
-        "STAGE.METRIC" +
+        "STAGE.METRIC{}",
         known_metrics());
   }
   if (!direction_ && !choice_.better) {
-    refuse_metric(
-        fmt::format("no run records whether a higher or a lower '{}' is better; set --better "
-                    "higher or --better lower",
-                    comparison_.metric));
+    refuse(
+        "no run records whether a higher or a lower '{}' is better; set --better higher or "
+        "--better lower",
+        comparison_.metric);
   }
   comparison_.better = choice_.better ? *choice_.better : *direction_;
 }

@@ -1,14 +1,12 @@
 #include "pipeline/experiments/metric_values.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
-#include <utility>
 
 #include "pipeline/run/metrics_file.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
-#include "seam/error.hpp"
+#include "pipeline/text/refuse.hpp"
 
 namespace seam::host {
 namespace fs = std::filesystem;
@@ -62,7 +60,7 @@ std::optional<MetricValue> choose_value(const std::vector<MetricValue>& values,
   std::optional<MetricValue> chosen;
   for (const MetricValue& value : values) {
     if (!flow.empty() && value.flow != flow) continue;
-    if (std::ranges::find(flows, value.flow) == flows.end()) flows.push_back(value.flow);
+    add_unless_present(flows, value.flow);
     // The best value is that of an epoch; a value from before the first epoch counts only if there
     // is none from an epoch.
     const bool before = which == WhichEpoch::best && value.when == "before";
@@ -73,10 +71,8 @@ std::optional<MetricValue> choose_value(const std::vector<MetricValue>& values,
     }
   }
   if (flows.size() > 1) {
-    throw Error(fmt::format("the metric '{}' is recorded by several flows ({}); choose one with "
-                            "--metric FLOW:{}",
-                            metric, enumerated(flows), metric),
-                Fault::configuration);
+    refuse("the metric '{}' is recorded by several flows ({}); choose one with --metric FLOW:{}",
+           metric, enumerated(flows), metric);
   }
   return chosen;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <optional>
 #include <sstream>
 
 #include "pipeline/config/document.hpp"

@@ -7,6 +7,8 @@
 
 #include "pipeline/config/variants.hpp"
 #include "pipeline/experiments/sweep_plan.hpp"
+#include "pipeline/text/lists.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -49,9 +51,8 @@ std::vector<RunFolder> runs_of_sweep(const fs::path& folder, const std::string& 
 
 std::vector<RunFolder> find_runs(const fs::path& folder) {
   if (!fs::is_directory(folder)) {
-    throw Error("there is no folder '" + folder.string() +
-                    "'; `seam runs FOLDER` lists the runs in another one",
-                Fault::configuration);
+    refuse("there is no folder '{}'; `seam runs FOLDER` lists the runs in another one",
+           folder.string());
   }
   if (is_sweep_folder(folder)) return runs_of_sweep(folder, "");
   if (is_run_folder(folder)) return {read_or_say_why(folder, folder_name(folder))};
@@ -87,8 +88,7 @@ std::vector<RunFolder> find_runs(const fs::path& folder) {
 }
 
 std::vector<Parameters> changed_parameters(const std::vector<RunFolder>& runs) {
-  std::vector<Parameters> parameters;
-  for (const RunFolder& run : runs) parameters.push_back(run.parameters);
+  const std::vector<Parameters> parameters = mapped(runs, &RunFolder::parameters);
   std::map<std::string, std::vector<std::size_t>> by_file;
   for (std::size_t at = 0; at < runs.size(); ++at) {
     // Runs that were not started have only the keys of the sweep.
@@ -131,11 +131,8 @@ std::vector<std::string> titles_of(const Parameters& parameters) {
   std::map<std::string, int> uses;
   const auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
   for (const auto& [key, value] : parameters) ++uses[last(key)];
-  std::vector<std::string> titles;
-  for (const auto& [key, value] : parameters) {
-    titles.push_back(uses[last(key)] == 1 ? last(key) : key);
-  }
-  return titles;
+  return mapped(keys_in(parameters),
+                [&](const std::string& key) { return uses[last(key)] == 1 ? last(key) : key; });
 }
 
 std::string settings_text(const Parameters& settings) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <functional>
 #include <memory>
 #include <set>
 #include <utility>
@@ -20,6 +19,8 @@
 #include "pipeline/run/data_files.hpp"
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/run.hpp"
+#include "pipeline/text/lists.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -27,10 +28,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* plugin_variable = "SEAM_PLUGIN_PATH";
-
-[[noreturn]] void refuse_sweep(const std::string& message) {
-  throw Error(message, Fault::configuration);
-}
 
 /// Adds the run's settings to those that the request sets for all runs.
 void apply_settings(const PlannedRun& run, LoadOptions& options) {
@@ -52,8 +49,8 @@ void refuse_twins(const std::vector<PlannedRun>& runs, const std::vector<std::st
     });
     const auto [first, is_new] = seen.emplace(std::move(parameters), at);
     if (is_new) continue;
-    refuse_sweep(fmt::format("runs '{}' and '{}' would be identical; list each value once",
-                             runs[first->second].name, runs[at].name));
+    refuse("runs '{}' and '{}' would be identical; list each value once", runs[first->second].name,
+           runs[at].name);
   }
 }
 
@@ -69,13 +66,13 @@ void refuse_shared_files(const PlannedRun& run, const CheckedPipeline& pipeline,
     const bool is_varied = std::ranges::any_of(
         run.settings, [&](const auto& setting) { return setting.first == outside.key; });
     if (is_new && (shard.of == 1 || is_varied)) continue;
-    refuse_sweep(fmt::format(
+    refuse(
         "stage '{}' would write to '{}' in {}, and replace the files of the first; use a path "
         "relative to the run folder: --set {}=FOLDER",
         outside.stage, outside.path,
         is_new ? "the runs of all shards"
                : fmt::format("runs '{}' and '{}'", before->second, run.name),
-        outside.key));
+        outside.key);
   }
 }
 
@@ -87,10 +84,10 @@ SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec, const Vari
   plan.random = request.random ? request.random : spec.random;
   plan.random_seed = request.random_seed.value_or(spec.random_seed);
   if (plan.over.empty()) {
-    refuse_sweep(
-        fmt::format("there are no parameters to vary: set some with --over "
-                    "stage.loss.margin=0.2,0.5,1 or in a [sweep] table in '{}'",
-                    request.file.string()));
+    refuse(
+        "there are no parameters to vary: set some with --over stage.loss.margin=0.2,0.5,1 or in a "
+        "[sweep] table in '{}'",
+        request.file.string());
   }
   std::optional<RandomSearch> random;
   if (plan.random) random = {*plan.random, plan.random_seed};
@@ -176,8 +173,7 @@ class Execution {
       return std::make_unique<FolderLock>(folder_);
     } catch (const Error& error) {
       if (error.fault() != Fault::configuration) throw;
-      refuse_sweep(fmt::format("another process is running sweep '{}'; wait until it has ended",
-                               folder_.string()));
+      refuse("another process is running sweep '{}'; wait until it has ended", folder_.string());
     }
   }
 
@@ -187,9 +183,8 @@ class Execution {
       if (runs[at].state == RunState::complete) {
         ++complete_;
       } else if (runs[at].state == RunState::running) {
-        refuse_sweep(fmt::format("run '{}' is still in progress ({}); wait until it has ended",
-                                 runs[at].path.string(),
-                                 runs[at].note.empty() ? "another process" : runs[at].note));
+        refuse("run '{}' is still in progress ({}); wait until it has ended",
+               runs[at].path.string(), runs[at].note.empty() ? "another process" : runs[at].note);
       } else {
         todo_.push_back(at);
       }
@@ -344,9 +339,9 @@ CheckedSweep check_sweep(const SweepRequest& request) {
   std::set<decltype(identity_of({}))> reported;  // an error in the file occurs in every run
   const fs::file_status status = fs::status(request.file);
   if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
-    refuse_sweep(fmt::format(
+    refuse(
         "'{}' is a pipe or a device; a sweep reads the file once per run and needs a regular file",
-        request.file.string()));
+        request.file.string());
   }
   const LoadedSweep table = load_sweep(request.file, request.set, request.environment);
   if (has_errors(table.problems)) {
@@ -386,11 +381,8 @@ CheckedSweep check_sweep(const SweepRequest& request) {
     sweep.plan.name = pipeline.spec.name;
     sweep.plan.threads = prepared.threads;
     sweep.pipelines.push_back(pipeline.spec.resolved);
-    for (const std::string& sentence : pipeline.missing_data) {
-      if (std::ranges::find(sweep.missing_data, sentence) == sweep.missing_data.end()) {
-        sweep.missing_data.push_back(sentence);
-      }
-    }
+    for (const std::string& sentence : pipeline.missing_data)
+      add_unless_present(sweep.missing_data, sentence);
   }
   if (!sound) sweep.pipelines.clear();
   refuse_twins(sweep.plan.runs, sweep.pipelines);
@@ -409,10 +401,8 @@ fs::path create_sweep(const CheckedSweep& sweep, const fs::path& requested) {
     folder = fs::absolute(requested).lexically_normal();
     fs::create_directories(folder);
     if (is_sweep_folder(folder)) {
-      refuse_sweep(
-          fmt::format("'{}' holds a sweep already; resume it with --resume, or name another "
-                      "folder",
-                      folder.string()));
+      refuse("'{}' holds a sweep already; resume it with --resume, or name another folder",
+             folder.string());
     }
     // Without sweep.json, `pipelines` was left behind by a process that was killed.
     const auto is_left_behind = [](const fs::directory_entry& entry) {
@@ -420,8 +410,7 @@ fs::path create_sweep(const CheckedSweep& sweep, const fs::path& requested) {
       return name == "pipelines" || name == "sweep.json.part";
     };
     if (!std::ranges::all_of(fs::directory_iterator(folder), is_left_behind)) {
-      refuse_sweep(fmt::format("'{}' is not empty; name a new or empty folder with --sweep-dir",
-                               folder.string()));
+      refuse("'{}' is not empty; name a new or empty folder with --sweep-dir", folder.string());
     }
   }
   fs::create_directories(folder / "pipelines");
@@ -440,10 +429,10 @@ fs::path reopen_sweep(const CheckedSweep& sweep, const fs::path& folder) {
     same = read_text_file(file) == sweep.pipelines[at];
   }
   if (same) return folder;
-  refuse_sweep(
-      fmt::format("the sweep in '{}' has other runs or pipelines; choose another folder, "
-                  "or continue that sweep with seam sweep --resume {}",
-                  folder.string(), folder.string()));
+  refuse(
+      "the sweep in '{}' has other runs or pipelines; choose another folder, or continue that "
+      "sweep with seam sweep --resume {}",
+      folder.string(), folder.string());
 }
 
 void refuse_other_shards(const SweepPlan& plan, const fs::path& folder) {
@@ -466,10 +455,10 @@ void refuse_other_shards(const SweepPlan& plan, const fs::path& folder) {
     if (before.set != plan.set) difference = "--set or --variant";
     if (before.file != plan.file) difference = "the pipeline file";
     if (difference.empty()) continue;
-    refuse_sweep(
-        fmt::format("'{}' was planned differently: {}; the shards of one folder belong together: "
-                    "choose another --sweep-dir, or remove '{}'",
-                    other.string(), difference, out.string()));
+    refuse(
+        "'{}' was planned differently: {}; the shards of one folder belong together: choose "
+        "another --sweep-dir, or remove '{}'",
+        other.string(), difference, out.string());
   }
 }
 
@@ -480,9 +469,8 @@ ExitCode execute_sweep(const fs::path& folder, const SweepOptions& options,
 
 std::vector<int> shared_out(int threads, int jobs) {
   if (threads < jobs) {
-    refuse_sweep(fmt::format(
-        "{} parallel runs need {} threads, but there are only {}; use --jobs {} or --threads {}",
-        jobs, jobs, threads, threads, jobs));
+    refuse("{} parallel runs need {} threads, but there are only {}; use --jobs {} or --threads {}",
+           jobs, jobs, threads, threads, jobs);
   }
   std::vector<int> shares;
   for (int at = 0; at < jobs; ++at)

@@ -14,6 +14,8 @@
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/lists.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "seam/error.hpp"
 #include "seam/random.hpp"
 
@@ -26,10 +28,6 @@ constexpr std::size_t longest_name = 180;  // file systems allow 255 bytes
 constexpr int plan_format = 1;
 
 using Combination = std::vector<std::string>;  // one value per axis
-
-[[noreturn]] void refuse_plan(const std::string& message) {
-  throw Error(message, Fault::configuration);
-}
 
 std::size_t combinations(const std::vector<const Axis*>& axes) {
   std::size_t count = 1;
@@ -84,10 +82,10 @@ std::vector<Combination> draw_different(const std::vector<const Axis*>& axes,
       std::ranges::none_of(axes, [](const Axis* axis) { return axis->interval.has_value(); });
   const std::size_t all = finite ? combinations(axes) : most_runs + 1;
   const auto too_few = [&](std::size_t count) {
-    refuse_plan(
-        fmt::format("--random asks for {} combinations, but there are only {}; omit --random to "
-                    "run all of them",
-                    wanted, count));
+    refuse(
+        "--random asks for {} combinations, but there are only {}; omit --random to run all of "
+        "them",
+        wanted, count);
   };
   std::vector<Combination> drawn;
   if (all <= most_runs) {
@@ -129,8 +127,8 @@ std::string tail(const std::string& key, int words) {
 /// Names of the axes in run names: the shortest unique ones.
 std::vector<std::string> labels_of(const std::vector<const Axis*>& axes) {
   for (int words = 1;; ++words) {
-    std::vector<std::string> labels;
-    for (const Axis* axis : axes) labels.push_back(plain_name(tail(axis->keys.front(), words)));
+    std::vector<std::string> labels =
+        mapped(axes, [&](const Axis* axis) { return plain_name(tail(axis->keys.front(), words)); });
     const std::set<std::string> different(labels.begin(), labels.end());
     constexpr int enough = 8;
     if (different.size() == labels.size() || words == enough) return labels;
@@ -176,14 +174,13 @@ void make_names_differ(std::vector<PlannedRun>& runs) {
 std::vector<PlannedRun> plan_runs(const std::vector<Axis>& axes,
                                   const std::optional<RandomSearch>& random, const Roles& roles) {
   if (axes.empty())
-    refuse_plan("there are no parameters to vary; set a parameter and its values with --over");
+    refuse("there are no parameters to vary; set a parameter and its values with --over");
   std::vector<const Axis*> drawn;
   std::vector<const Axis*> crossed;
   for (const Axis& axis : axes) {
     if (axis.interval && !random) {
-      refuse_plan(fmt::format(
-          "'{}' has a range, which needs random search (--random N); otherwise list its values",
-          axis.keys.front()));
+      refuse("'{}' has a range, which needs random search (--random N); otherwise list its values",
+             axis.keys.front());
     }
     const bool replicate = std::ranges::all_of(
         axis.keys, [&](const std::string& key) { return roles.is_replicate(key); });
@@ -193,13 +190,12 @@ std::vector<PlannedRun> plan_runs(const std::vector<Axis>& axes,
   std::vector<Combination> choices{Combination()};
   if (random) {
     if (drawn.empty())
-      refuse_plan("--random has nothing to draw: seeds and folds are always run in full");
+      refuse("--random has nothing to draw: seeds and folds are always run in full");
     choices = draw_different(drawn, *random);
   }
   const std::size_t each = combinations(crossed);
   if (each * choices.size() > most_runs) {
-    refuse_plan(fmt::format("the sweep has more than {} runs; use --random N to draw some of them",
-                            most_runs));
+    refuse("the sweep has more than {} runs; use --random N to draw some of them", most_runs);
   }
   std::vector<const Axis*> order = drawn;
   order.insert(order.end(), crossed.begin(), crossed.end());
@@ -238,12 +234,11 @@ bool is_sweep_folder(const fs::path& folder) {
 }
 
 void write_plan(const fs::path& folder, const SweepPlan& plan) {
-  Json runs = Json::array();
-  for (const PlannedRun& run : plan.runs) {
+  Json runs = list_json(plan.runs, [](const PlannedRun& run) -> Json {
     Json settings = Json::object();
     for (const auto& [key, value] : run.settings) settings[key] = value;
-    runs.push_back({{"name", run.name}, {"set", std::move(settings)}});
-  }
+    return {{"name", run.name}, {"set", std::move(settings)}};
+  });
   const Json json{{"format", plan_format},
                   {"seam", seam_version()},
                   {"name", plan.name},
@@ -267,17 +262,18 @@ void write_plan(const fs::path& folder, const SweepPlan& plan) {
 SweepPlan read_plan(const fs::path& folder) {
   const fs::path file = folder / "sweep.json";
   if (!is_sweep_folder(folder)) {
-    refuse_plan("'" + folder.string() +
-                "' is not a sweep folder: it has no sweep.json; --resume needs a folder written by "
-                "`seam sweep`");
+    refuse(
+        "'{}' is not a sweep folder: it has no sweep.json; --resume needs a folder written by "
+        "`seam sweep`",
+        folder.string());
   }
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw Error("cannot open '" + file.string() + "'");
   try {
     const Json json = Json::parse(stream);
     if (json.at("format") != plan_format) {
-      refuse_plan(fmt::format("'{}' has format {}; this version of Seam reads format {}",
-                              file.string(), json.at("format").dump(), plan_format));
+      refuse("'{}' has format {}; this version of Seam reads format {}", file.string(),
+             json.at("format").dump(), plan_format);
     }
     SweepPlan plan;
     plan.name = json.at("name").get<std::string>();

@@ -19,6 +19,7 @@
 #include "pipeline/graph/sharding.hpp"
 #include "pipeline/graph/wiring.hpp"
 #include "pipeline/graph/work_thread.hpp"
+#include "pipeline/text/lists.hpp"
 
 namespace seam::host {
 namespace {
@@ -35,9 +36,9 @@ Segments segments_of(const FlowPlan& plan, const std::vector<StageRunner*>& runn
                      FlowState& state) {
   Segments segments;
   for (const SegmentPlan& planned : plan.segments) {
-    std::vector<StageRunner*> stages;
-    for (const std::size_t node : planned.nodes) stages.push_back(runners[node]);
-    segments.push_back(std::make_unique<Segment>(state, planned.place, std::move(stages)));
+    segments.push_back(std::make_unique<Segment>(
+        state, planned.place,
+        mapped(planned.nodes, [&](std::size_t node) { return runners[node]; })));
   }
   return segments;
 }
@@ -211,9 +212,8 @@ void RunningFlow::refuse_point_without_points() const {
 
 void RunningFlow::begin_all() {
   for (std::size_t node = 0; node < runners_.size(); ++node) {
-    std::vector<StageRunner*> upstream;
-    for (const std::size_t at : upstream_of(spec_, node)) upstream.push_back(runners_[at]);
-    runners_[node]->bind_upstream(upstream);
+    runners_[node]->bind_upstream(
+        mapped(upstream_of(spec_, node), [&](std::size_t at) { return runners_[at]; }));
     if (!runners_[node]->on_compute_thread()) begin(*runners_[node]);
   }
   if (!computes()) return;

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <iterator>
 
+#include "pipeline/text/lists.hpp"
+
 namespace seam::host {
 namespace {
 
@@ -72,10 +74,7 @@ std::uint64_t FlowState::skipped() const {
 
 std::vector<Failure> FlowState::failures() const {
   const std::lock_guard lock(mutex_);
-  std::vector<Failure> failures;
-  failures.reserve(failures_.size());
-  for (const Listed& listed : failures_) failures.push_back(listed.failure);
-  return failures;
+  return mapped(failures_, [](const Listed& listed) { return listed.failure; });
 }
 
 bool FlowState::Where::is_before(std::uint64_t steps, std::uint64_t inputs) const {

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "pipeline/text/lists.hpp"
+
 namespace seam::host {
 namespace {
 
@@ -16,8 +18,7 @@ const Fork* way_through(const Split* split, const Envelope& envelope) {
 }
 
 const Packet::Slot* slot_of(const Packet& packet, std::string_view name) {
-  const auto found = std::ranges::find(packet.slots(), name, &Packet::Slot::name);
-  return found == packet.slots().end() ? nullptr : &*found;
+  return find_in(packet.slots(), name, &Packet::Slot::name);
 }
 
 /// Returns whether `a` has the field as it was before the split from `b`, while `b` has changed it.
@@ -77,7 +78,7 @@ std::optional<Message> Join::accept(Message message) {
   std::vector<Message> inputs = std::move(partial.by_port);
   partial_.erase(position);
   Message joined{inputs.front().sequence, inputs.front().kind, 0, nullptr};
-  if (std::ranges::find(inputs, Message::Kind::gap, &Message::kind) != inputs.end()) {
+  if (contains(inputs, Message::Kind::gap, &Message::kind)) {
     joined.kind = Message::Kind::gap;
   } else if (joined.kind == Message::Kind::packet) {
     Share share(inputs.front().envelope->share.ticket(), 0);

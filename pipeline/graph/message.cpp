@@ -1,6 +1,6 @@
 #include "pipeline/graph/message.hpp"
 
-#include <algorithm>
+#include "pipeline/text/lists.hpp"
 
 namespace seam::host {
 
@@ -19,7 +19,7 @@ void Envelope::account() {
 bool Envelope::shares(const Packet::Slot& slot) const {
   if (!fork) return false;
   const std::vector<Packet::Slot>& shared = fork->split->before.slots();
-  return std::ranges::find(shared, slot.value, &Packet::Slot::value) != shared.end();
+  return contains(shared, slot.value, &Packet::Slot::value);
 }
 
 Parting::Parting(Envelope& whole, std::size_t count)

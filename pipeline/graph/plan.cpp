@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "pipeline/text/lists.hpp"
 #include "seam/network.hpp"
 
 namespace seam::host {
@@ -90,9 +91,7 @@ class Planner {
 
 std::vector<StageRunner*> runners_of(
     const FlowSpec& flow, const std::map<std::string, std::unique_ptr<StageRunner>>& stages) {
-  std::vector<StageRunner*> runners;
-  for (const FlowNode& node : flow.nodes) runners.push_back(stages.at(node.stage).get());
-  return runners;
+  return mapped(flow.nodes, [&](const FlowNode& node) { return stages.at(node.stage).get(); });
 }
 
 FlowPlan plan_of(const FlowSpec& flow, const std::vector<StageRunner*>& stages,
@@ -111,9 +110,7 @@ std::vector<std::size_t> batch_makers_of(const FlowSpec& flow,
                             [&](std::size_t at) { return stages[at]->on_compute_thread(); })) {
       continue;
     }
-    std::erase_if(makers, [&](std::size_t maker) {
-      return std::ranges::find(upstream, maker) != upstream.end();
-    });
+    std::erase_if(makers, [&](std::size_t maker) { return contains(upstream, maker); });
     makers.push_back(node);
   }
   return makers;

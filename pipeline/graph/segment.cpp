@@ -108,9 +108,7 @@ Segment::Segment(FlowState& flow, Workplace place, std::vector<StageRunner*> sta
     specs_.push_back(spec == flow.options.stage_specs.end() ? nullptr : &spec->second);
   }
   const StageKind kind = last().kind();
-  if (kind == StageKind::source || kind == StageKind::collector) {
-    sizes_ = &flow.budget.add_maker();
-  }
+  if (kind == StageKind::source || kind == StageKind::collector) sizes_ = &flow.budget.add_maker();
   pumping_ = kind == StageKind::source;
   chooses_ = kind == StageKind::collector && !last().description().replaces_packets;
   // A collector that makes new packets, such as batch, holds as much as one of them needs.

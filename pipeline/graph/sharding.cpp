@@ -67,9 +67,7 @@ class Splitter {
       return named(node) + " gathers packets that may be in different shards";
     }
     std::uint64_t& block = found_.blocks[source];
-    if (block != 0 && block != size) {
-      return named(source) + " leads to batches of different sizes";
-    }
+    if (block != 0 && block != size) return named(source) + " leads to batches of different sizes";
     block = size;
     return {};
   }

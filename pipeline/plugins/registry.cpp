@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "pipeline/text/parse.hpp"
 
@@ -17,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Error refuse(const std::string& message) {
+Error rejected(const std::string& message) {
   return Error(message, Fault::configuration);
 }
 
@@ -119,7 +120,7 @@ void Registry::add(const fs::path& path, const SearchEntry& entry, bool named_it
   std::error_code error;
   const fs::path canonical = fs::canonical(path, error);
   if (!error) {
-    if (std::find(seen_.begin(), seen_.end(), canonical) != seen_.end()) return;
+    if (contains(seen_, canonical)) return;
     seen_.push_back(canonical);
   }
   ManifestReading reading = read_manifest(path);
@@ -163,10 +164,7 @@ std::vector<std::string> Registry::stage_names() const {
 std::vector<const PluginFile*> Registry::find_all(std::string_view stage) const {
   std::vector<const PluginFile*> found;
   for (const PluginFile& file : files_) {
-    const auto& stages = file.manifest.stages;
-    if (file.refusal.empty() && std::find(stages.begin(), stages.end(), stage) != stages.end()) {
-      found.push_back(&file);
-    }
+    if (file.refusal.empty() && contains(file.manifest.stages, stage)) found.push_back(&file);
   }
   const auto first = std::ranges::min_element(found, {}, &PluginFile::layer);
   if (first != found.end()) {
@@ -182,9 +180,7 @@ const PluginFile* Registry::find(std::string_view stage) const {
 }
 
 std::vector<const PluginFile*> Registry::loaded() const {
-  std::vector<const PluginFile*> files;
-  for (const Loaded& library : loaded_) files.push_back(&files_[library.file]);
-  return files;
+  return mapped(loaded_, [this](const Loaded& library) { return &files_[library.file]; });
 }
 
 DeviceList Registry::devices() const {
@@ -218,8 +214,7 @@ std::string Registry::not_found(const std::string& stage) const {
       "or 'plugins' in [pipeline]";
   for (const PluginFile& file : files_) {
     if (file.refusal.empty()) continue;
-    const auto& stages = file.manifest.stages;
-    const bool offers = std::find(stages.begin(), stages.end(), stage) != stages.end();
+    const bool offers = contains(file.manifest.stages, stage);
     text += "\nrejected '" + file.path.string() + "'" + (offers ? ", which provides it" : "") +
             ": " + file.refusal;
   }
@@ -230,7 +225,7 @@ void Registry::check_conflicts(const PluginFile& file) const {
   const auto check = [&](const PluginFile& other) {
     const std::string conflict =
         library_conflict(file.manifest, file.path, other.manifest, other.path);
-    if (!conflict.empty()) throw refuse(conflict);
+    if (!conflict.empty()) throw rejected(conflict);
   };
   for (const Loaded& library : loaded_) check(files_[library.file]);
   for (const std::size_t position : described_) check(files_[position]);
@@ -243,7 +238,7 @@ const PluginDescriptor& Registry::load(const PluginFile& file) {
   }
   // On a second attempt, the loader would treat a partly initialised library as loaded.
   if (const auto failed = failed_.find(position); failed != failed_.end()) {
-    throw refuse(failed->second);
+    throw rejected(failed->second);
   }
   check_conflicts(file);
   namespace dll = boost::dll;
@@ -252,7 +247,7 @@ const PluginDescriptor& Registry::load(const PluginFile& file) {
   std::unique_ptr<dll::shared_library> library;
   const auto fail = [&](const std::string& message) {
     failed_[position] = message;
-    return refuse(message);
+    return rejected(message);
   };
   try {
     const WhileLoading while_loading(file.path);
@@ -270,13 +265,13 @@ const PluginDescriptor& Registry::load(const PluginFile& file) {
   // (deleters, type information), and LibTorch cannot be unloaded.
   dll::shared_library* const resident = library.release();
   if (!resident->has("seam_plugin")) {
-    throw refuse("plugin '" + file.path.string() +
-                 "' has a manifest but no entry point 'seam_plugin'; rebuild it with the SDK's "
-                 "seam_add_plugin()");
+    throw rejected("plugin '" + file.path.string() +
+                   "' has a manifest but no entry point 'seam_plugin'; rebuild it with the SDK's "
+                   "seam_add_plugin()");
   }
   const PluginDescriptor* descriptor = resident->get<const PluginDescriptor*()>("seam_plugin")();
   if (descriptor == nullptr) {
-    throw refuse("plugin '" + file.path.string() + "' has an entry point that returns nothing");
+    throw rejected("plugin '" + file.path.string() + "' has an entry point that returns nothing");
   }
   if (descriptor->limit_threads != nullptr) descriptor->limit_threads(threads_);
   loaded_.push_back({position, descriptor});
@@ -285,7 +280,7 @@ const PluginDescriptor& Registry::load(const PluginFile& file) {
 
 const PluginFile& Registry::only_file(const std::string& stage) const {
   const std::vector<const PluginFile*> offering = find_all(stage);
-  if (offering.empty()) throw refuse(not_found(stage));
+  if (offering.empty()) throw rejected(not_found(stage));
   if (offering.size() > 1) {
     std::string text = "stage '" + stage + "' is provided by " + std::to_string(offering.size()) +
                        " plugins; remove all but one from the search path (SEAM_PLUGIN_PATH, "
@@ -293,7 +288,7 @@ const PluginFile& Registry::only_file(const std::string& stage) const {
     for (const PluginFile* file : offering) {
       text += "\nprovided by '" + file->path.string() + "' (" + file->source + ")";
     }
-    throw refuse(text);
+    throw rejected(text);
   }
   return *offering.front();
 }
@@ -306,9 +301,7 @@ std::unique_ptr<StageRunner> Registry::describe(const std::string& stage,
   if (std::unique_ptr<Stage> recorded = cache->recorded(file.path, stage)) {
     check_conflicts(file);
     const auto position = static_cast<std::size_t>(&file - files_.data());
-    if (std::ranges::find(described_, position) == described_.end()) {
-      described_.push_back(position);
-    }
+    add_unless_present(described_, position);
     return std::make_unique<StageRunner>(instance, stage, std::move(recorded));
   }
   std::unique_ptr<StageRunner> runner = make(stage, instance);
@@ -319,12 +312,10 @@ std::unique_ptr<StageRunner> Registry::describe(const std::string& stage,
 std::unique_ptr<StageRunner> Registry::make(const std::string& stage, const std::string& instance) {
   const PluginFile& file = only_file(stage);
   const PluginDescriptor& descriptor = load(file);
-  const auto entry =
-      std::find_if(descriptor.stages.begin(), descriptor.stages.end(),
-                   [&](const StageEntry& candidate) { return candidate.name == stage; });
-  if (entry == descriptor.stages.end()) {
-    throw refuse("plugin '" + file.path.string() + "' lists stage '" + stage +
-                 "' in its manifest but does not provide it; rebuild it");
+  const StageEntry* entry = find_in(descriptor.stages, stage, &StageEntry::name);
+  if (entry == nullptr) {
+    throw rejected("plugin '" + file.path.string() + "' lists stage '" + stage +
+                   "' in its manifest but does not provide it; rebuild it");
   }
   const std::string doing =
       "creating stage '" + instance + "' (" + stage + ") of plugin '" + file.path.string() + "'";

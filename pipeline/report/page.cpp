@@ -8,6 +8,7 @@
 
 #include "pipeline/report/report_data.hpp"
 #include "pipeline/run/files.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -50,29 +51,22 @@ std::string html_escaped(std::string_view text) {
   std::string written;
   for (const char c : text) {
     const auto name = names.find(c);
-    if (name != names.end()) {
-      written += name->second;
-    } else {
-      written += c;
-    }
+    written += name != names.end() ? name->second : std::string(1, c);
   }
   return written;
 }
 
 void refuse_other_files(const fs::path& output) {
-  if (fs::is_directory(output)) {
-    throw Error("'" + output.string() + "' is a folder; pass the file to write",
-                Fault::configuration);
-  }
+  if (fs::is_directory(output)) refuse("'{}' is a folder; pass the file to write", output.string());
   if (!fs::exists(output)) return;
   std::ifstream stream(output, std::ios::binary);
   std::string begin(page_mark.size(), '\0');
   stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));
   if (begin == page_mark) return;
-  throw Error("'" + output.string() +
-                  "' exists and was not written by `seam report`, so it is not overwritten; choose "
-                  "another file with --output",
-              Fault::configuration);
+  refuse(
+      "'{}' exists and was not written by `seam report`, so it is not overwritten; choose another "
+      "file with --output",
+      output.string());
 }
 
 std::string filled_template(std::string_view text,
@@ -96,8 +90,7 @@ std::string page_html(std::string_view title, const Json& data) {
 
 fs::path write_page(const std::vector<std::string>& runs, const fs::path& output) {
   if (runs.size() > 1 && output.empty()) {
-    throw Error("a report on several runs has no default file; set one with --output",
-                Fault::configuration);
+    refuse("a report on several runs has no default file; set one with --output");
   }
   std::vector<fs::path> folders;
   std::set<fs::path> known;
@@ -106,7 +99,7 @@ fs::path write_page(const std::vector<std::string>& runs, const fs::path& output
     folders.emplace_back(run);
     records.push_back(read_record(run));
     if (!known.insert(fs::canonical(run)).second) {
-      throw Error("'" + run + "' is given twice; give each run once", Fault::configuration);
+      refuse("'{}' is given twice; give each run once", run);
     }
   }
   fs::path file = output.empty() ? folders.front() / "report.html" : output;

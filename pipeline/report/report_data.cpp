@@ -14,6 +14,7 @@
 #include "pipeline/config/parameters.hpp"
 #include "pipeline/config/variants.hpp"
 #include "pipeline/report/pictures.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/parse.hpp"
 
 namespace seam::host {
@@ -123,14 +124,12 @@ Json launch_json(const Launch& launch) {
 }
 
 Json settings_json(const std::vector<Setting>& settings) {
-  Json rows = Json::array();
-  for (const Setting& setting : settings) {
-    rows.push_back({{"table", setting.table},
-                    {"key", setting.key},
-                    {"value", setting.value},
-                    {"default", setting.set_by == SetBy::default_value}});
-  }
-  return rows;
+  return list_json(settings, [](const Setting& setting) -> Json {
+    return {{"table", setting.table},
+            {"key", setting.key},
+            {"value", setting.value},
+            {"default", setting.set_by == SetBy::default_value}};
+  });
 }
 
 /// The run's own scores, each with the protocol that its stage reported, which is more precise than
@@ -152,14 +151,10 @@ Json with_protocols(const RunRecord& record) {
 
 Json run_json(const RunRecord& record, const std::string& label) {
   std::vector<std::string> notes = record.notes;
-  Json pictures = Json::array();
-  for (Json& set : read_pictures(record.folder, notes)) pictures.push_back(std::move(set));
-  Json curves = Json::array();
-  for (const MetricSeries& series : record.metrics) curves.push_back(curve_of(series));
-  Json reports = Json::array();
-  for (const ReportText& report : record.reports) {
-    reports.push_back({{"name", report.name}, {"moment", report.moment}, {"text", report.text}});
-  }
+  Json pictures = read_pictures(record.folder, notes);
+  Json reports = list_json(record.reports, [](const ReportText& report) -> Json {
+    return {{"name", report.name}, {"moment", report.moment}, {"text", report.text}};
+  });
   return {{"label", label},
           {"folder", fs::absolute(record.folder).lexically_normal().string()},
           {"launch", launch_json(record.launch)},
@@ -167,7 +162,7 @@ Json run_json(const RunRecord& record, const std::string& label) {
           {"scores", record.scores.empty() ? scores_of(record) : with_protocols(record)},
           {"scores_from", record.scores.empty() ? "metrics.jsonl" : "score.json"},
           {"recall", recall_of(record.metrics)},
-          {"curves", std::move(curves)},
+          {"curves", list_json(record.metrics, curve_of)},
           {"timing", record.timing},
           {"reports", std::move(reports)},
           {"pictures", std::move(pictures)},
@@ -323,14 +318,13 @@ Json report_data(const std::vector<RunRecord>& records, const std::vector<std::s
     runs.push_back(run_json(records[run], labels[run]));
     settings.push_back(compared(records[run]));
   }
-  std::vector<const Parameters*> pipelines;
-  for (const RunRecord& record : records) pipelines.push_back(&record.parameters);
-  const std::set<std::string> decided = decided_by_variants(pipelines);
+  const std::set<std::string> decided = decided_by_variants(
+      mapped(records, [](const RunRecord& record) { return &record.parameters; }));
   Json differing = Json::array();
   for (const SettingDifference& difference : differences(settings)) {
     if (difference.name.starts_with("chosen.") || decided.contains(difference.name)) continue;
-    Json values = Json::array();
-    for (const auto& value : difference.values) values.push_back(value ? Json(*value) : Json());
+    Json values = list_json(difference.values,
+                            [](const auto& value) { return value ? Json(*value) : Json(); });
     differing.push_back({{"name", difference.name}, {"values", std::move(values)}});
   }
   return {{"runs", std::move(runs)}, {"differences", std::move(differing)}};
@@ -338,8 +332,7 @@ Json report_data(const std::vector<RunRecord>& records, const std::vector<std::s
 
 std::vector<std::string> labels_of(const std::vector<fs::path>& folders) {
   const auto name = [](const fs::path& folder) {
-    const fs::path path = fs::absolute(folder).lexically_normal();
-    return (path.has_filename() ? path : path.parent_path()).filename().string();
+    return fs::absolute(folder / "").lexically_normal().parent_path().filename().string();
   };
   std::map<std::string, int> times;
   for (const fs::path& folder : folders) ++times[name(folder)];

@@ -11,6 +11,7 @@
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/metrics_file.hpp"
 #include "pipeline/run/scores.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -126,11 +127,10 @@ RunRecord read_record(const fs::path& folder) {
   record.folder = folder;
   const fs::path resolved = folder / "resolved.toml";
   if (!fs::exists(resolved)) {
-    throw Error(
-        "'" + folder.string() +
-            "' is not a run folder: it has no resolved.toml; pass a folder written by `seam "
-            "run`, such as runs/demo-20260301-093000-1, or a run inside a sweep folder",
-        Fault::configuration);
+    refuse(
+        "'{}' is not a run folder: it has no resolved.toml; pass a folder written by `seam run`, "
+        "such as runs/demo-20260301-093000-1, or a run inside a sweep folder",
+        folder.string());
   }
   record.launch = read_launch(folder);
   const std::string text = read_text_file(resolved);

@@ -6,8 +6,9 @@
 #include <map>
 #include <sstream>
 #include <string_view>
-#include <utility>
 
+#include "pipeline/text/lists.hpp"
+#include "pipeline/text/parse.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -15,66 +16,48 @@ namespace {
 
 constexpr std::string_view default_mark = "  # default";
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(std::move(line));
-  return lines;
+using Lines = std::vector<std::string_view>;
+using SettingsByLine = std::multimap<toml::source_index, Setting>;
+
+/// The value as written in the file, so that users recognise it.
+Setting setting_of(const Lines& lines, const std::string& table, const std::string& key,
+                   const toml::node& node) {
+  const toml::source_region& source = node.source();
+  std::string value;
+  for (toml::source_index line = source.begin.line; line <= source.end.line && line <= lines.size();
+       ++line) {
+    value += (value.empty() ? "" : "\n") + std::string(lines[line - 1]);
+  }
+  const std::size_t equals = value.find('=');
+  const std::size_t begin =
+      equals == std::string::npos ? std::string::npos : value.find_first_not_of(" \t", equals + 1);
+  value = begin == std::string::npos ? std::string() : value.substr(begin);
+  if (!value.ends_with(default_mark)) return {table, key, value, SetBy::file};
+  value.resize(value.size() - default_mark.size());
+  return {table, key, value, SetBy::default_value};
 }
 
-class Reader {
- public:
-  explicit Reader(const std::string& text) : lines_(lines_of(text)) {}
-
-  void read(const toml::table& table, const std::string& name) {
-    for (const auto& [key, node] : table) {
-      const std::string inner = name.empty() ? std::string(key) : name + "." + std::string(key);
-      const toml::table* tables = node.as_table();
-      if (tables != nullptr && !tables->is_inline()) {
-        read(*tables, inner);
-      } else {
-        found_.emplace(node.source().begin.line, setting(name, std::string(key), node));
-      }
+void add_settings(const Lines& lines, const toml::table& table, const std::string& name,
+                  SettingsByLine& found) {
+  for (const auto& [key, node] : table) {
+    const std::string inner = name.empty() ? std::string(key) : name + "." + std::string(key);
+    const toml::table* tables = node.as_table();
+    if (tables != nullptr && !tables->is_inline()) {
+      add_settings(lines, *tables, inner, found);
+    } else {
+      found.emplace(node.source().begin.line, setting_of(lines, name, std::string(key), node));
     }
   }
-
-  [[nodiscard]] std::vector<Setting> in_file_order() const {
-    std::vector<Setting> settings;
-    for (const auto& [line, setting] : found_) settings.push_back(setting);
-    return settings;
-  }
-
- private:
-  /// The value as written in the file, so that users recognise it.
-  [[nodiscard]] Setting setting(const std::string& table, const std::string& key,
-                                const toml::node& node) const {
-    const toml::source_region& source = node.source();
-    std::string value;
-    for (toml::source_index line = source.begin.line;
-         line <= source.end.line && line <= lines_.size(); ++line) {
-      value += (value.empty() ? "" : "\n") + lines_[line - 1];
-    }
-    const std::size_t equals = value.find('=');
-    const std::size_t begin = equals == std::string::npos
-                                  ? std::string::npos
-                                  : value.find_first_not_of(" \t", equals + 1);
-    value = begin == std::string::npos ? std::string() : value.substr(begin);
-    if (!value.ends_with(default_mark)) return {table, key, value, SetBy::file};
-    value.resize(value.size() - default_mark.size());
-    return {table, key, value, SetBy::default_value};
-  }
-
-  std::vector<std::string> lines_;
-  std::multimap<toml::source_index, Setting> found_;  // by line
-};
+}
 
 }  // namespace
 
 std::vector<Setting> read_settings(const std::string& text, const std::string& file) {
   try {
-    Reader reader(text);
-    reader.read(toml::parse(std::string_view(text), std::string_view(file)), "");
-    return reader.in_file_order();
+    SettingsByLine found;
+    add_settings(split(text, '\n'), toml::parse(std::string_view(text), std::string_view(file)), "",
+                 found);
+    return mapped(found, [](const auto& entry) { return entry.second; });
   } catch (const toml::parse_error& error) {
     std::ostringstream where;
     where << file << ":" << error.source().begin.line;

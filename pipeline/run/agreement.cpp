@@ -10,6 +10,7 @@
 #include <span>
 
 #include "pipeline/run/checksum.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -104,10 +105,10 @@ void agree_on(const Terms& terms, Ranks& ranks) {
       text += fmt::format("\n{}: {} on rank 0, {} on rank {}", here.first, here.second,
                           there.second, rank);
     }
-    throw Error(fmt::format("the ranks would not compute the same; all of them need the same "
-                            "program, plugins, files, options and type of processor:{}",
-                            text),
-                Fault::configuration);
+    refuse(
+        "the ranks would not compute the same; all of them need the same program, plugins, files, "
+        "options and type of processor:{}",
+        text);
   }
 }
 

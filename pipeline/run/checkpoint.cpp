@@ -13,6 +13,7 @@
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/metrics_file.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "sdk/src/checkpoint_format.hpp"
 #include "seam/error.hpp"
 #include "seam/safetensors.hpp"
@@ -63,12 +64,10 @@ Archive archive_of(const FlowUnderWay& flow) {
   archive.put("steps", static_cast<std::int64_t>(flow.point.steps));
   archive.put("inputs", static_cast<std::int64_t>(flow.point.inputs));
   archive.put("skipped", static_cast<std::int64_t>(flow.point.skipped));
-  Json failures = Json::array();
-  for (const Failure& failure : flow.point.failures) {
-    failures.push_back({escaped(failure.stage), escaped(failure.origin), escaped(failure.message),
-                        fault_text(failure.fault)});
-  }
-  archive.put("failures", json_line(failures));
+  archive.put("failures", json_line(list_json(flow.point.failures, [](const Failure& failure) {
+                return Json::array({escaped(failure.stage), escaped(failure.origin),
+                                    escaped(failure.message), fault_text(failure.fault)});
+              })));
   for (const auto& [stage, stream] : flow.recorded) {
     for (const auto& [name, values] : stream) {
       archive.put(recorded_keys + escaped(stage) + "/" + escaped(name), numbers_entry(values));
@@ -237,12 +236,10 @@ Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const fs::path& fi
                   format::version_key + "'");
     }
     if (version->second != checkpoint_version && version->second != earlier_checkpoint_version) {
-      throw Error("'" + file.string() + "' has format " + version->second +
-                      ", but this program reads formats " +
-                      std::string(earlier_checkpoint_version) + " and " +
-                      std::string(checkpoint_version) +
-                      "; resume with the version of Seam that wrote it",
-                  Fault::configuration);
+      refuse(
+          "'{}' has format {}, but this program reads formats {} and {}; resume with the version "
+          "of Seam that wrote it",
+          file.string(), version->second, earlier_checkpoint_version, checkpoint_version);
     }
     try {
       take_metadata(content.metadata, checkpoint);

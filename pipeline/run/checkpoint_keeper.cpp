@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "pipeline/run/class_names.hpp"
+#include "pipeline/text/refuse.hpp"
 
 namespace seam::host {
 
@@ -49,10 +50,10 @@ void CheckpointKeeper::write_at(const SchedulePosition& position) {
 
 void CheckpointKeeper::flow_begins(const FlowSpec& flow) {
   if (under_way_ && under_way_->flow != flow.name) {
-    throw Error(fmt::format("the checkpoint was written within flow '{}', but at this point the "
-                            "schedule in resolved.toml runs flow '{}'; restore resolved.toml",
-                            under_way_->flow, flow.name),
-                Fault::configuration);
+    refuse(
+        "the checkpoint was written within flow '{}', but at this point the schedule in "
+        "resolved.toml runs flow '{}'; restore resolved.toml",
+        under_way_->flow, flow.name);
   }
   flow_ = flow.name;
   trains_ = trains(parts_.pipeline, flow);

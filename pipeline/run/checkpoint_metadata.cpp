@@ -104,20 +104,17 @@ std::string unescaped(std::string_view text) {
 
 Metadata metadata_of(const Checkpoint& checkpoint) {
   const SchedulePosition& position = checkpoint.position;
-  Json stages = Json::array();
-  for (const StageState& stage : checkpoint.stages) stages.push_back({stage.name, stage.use});
+  const Json stages = list_json(checkpoint.stages, [](const StageState& stage) {
+    return Json::array({stage.name, stage.use});
+  });
   Metadata metadata{{"format", "pt"},  // other readers of safetensors files look for it
                     {format::version_key, std::string(checkpoint_version)},
                     {format::stages_key, json_line(stages)}};
   if (!checkpoint.classes.empty()) {
     metadata.emplace(format::classes_key, text_of(checkpoint.classes));
   }
-  if (!checkpoint.listings.empty()) {
-    metadata.emplace(listings_key, text_of(checkpoint.listings));
-  }
-  if (checkpoint.chosen) {
-    metadata.emplace(format::chosen_key, text_of(*checkpoint.chosen));
-  }
+  if (!checkpoint.listings.empty()) metadata.emplace(listings_key, text_of(checkpoint.listings));
+  if (checkpoint.chosen) metadata.emplace(format::chosen_key, text_of(*checkpoint.chosen));
   const auto run = [&](const char* key, std::string value) {
     metadata.emplace(run_keys + key, std::move(value));
   };
@@ -127,9 +124,7 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   if (position.best) run("best", shortest_text(*position.best));
   if (const auto best = best_epochs(position)) {
     metadata.emplace(format::best_key, format::file_name(*best));
-    if (checkpoint.best_by) {
-      metadata.emplace(format::best_by_key, text_of(*checkpoint.best_by));
-    }
+    if (checkpoint.best_by) metadata.emplace(format::best_by_key, text_of(*checkpoint.best_by));
   }
   if (const auto& kept = position.best_kept) {
     run("kept_metric", escaped(kept->metric));
@@ -139,9 +134,7 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   if (checkpoint.pipeline) run("pipeline", escaped(*checkpoint.pipeline));
   run("plugins", escaped(checkpoint.plugins));
   run("numerics", escaped(checkpoint.numerics));
-  Json epoch_means = Json::array();
-  for (const std::string& metric : checkpoint.epoch_means) epoch_means.push_back(escaped(metric));
-  run("epoch_means", json_line(epoch_means));
+  run("epoch_means", json_line(list_json(checkpoint.epoch_means, escaped)));
   for (const auto& [metric, mean] : checkpoint.means) {
     metadata.emplace(mean_keys + escaped(metric), shortest_text(mean));
   }
@@ -185,9 +178,7 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
   if (const auto classes = run.find(format::classes_key)) {
     checkpoint.classes = class_names_from(*classes);
   }
-  if (const auto listings = run.find(listings_key)) {
-    checkpoint.listings = listings_from(*listings);
-  }
+  if (const auto listings = run.find(listings_key)) checkpoint.listings = listings_from(*listings);
   if (const auto rule = run.find(format::best_by_key)) checkpoint.best_by = choice_from(*rule);
   if (const auto chosen = run.find(format::chosen_key)) {
     checkpoint.chosen = chosen_weights_from(*chosen);

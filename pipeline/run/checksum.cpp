@@ -1,7 +1,6 @@
 #include "pipeline/run/checksum.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <fstream>
 #include <vector>

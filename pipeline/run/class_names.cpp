@@ -10,6 +10,8 @@
 #include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/lists.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "sdk/src/checkpoint_format.hpp"
 #include "sdk/src/weights_metadata.hpp"
 #include "seam/category_names.hpp"
@@ -23,11 +25,11 @@ namespace {
 using Names = std::vector<std::string>;
 
 bool tells_classes_apart(const Description& stage) {
-  const bool asks = std::ranges::find(stage.upstream, type_name<CategoryNames>(),
-                                      &UpstreamReference::interface) != stage.upstream.end();
+  const bool asks =
+      contains(stage.upstream, type_name<CategoryNames>(), &UpstreamReference::interface);
   return asks && stage.keeps_state &&
          std::ranges::any_of(stage.provides, [](const FieldInfo& field) {
-           return std::ranges::find(class_scores, field.name) != class_scores.end();
+           return contains(class_scores, field.name);
          });
 }
 
@@ -35,9 +37,8 @@ bool tells_classes_apart(const Description& stage) {
 bool reads_categories(const CheckedPipeline& pipeline, const FlowSpec& flow) {
   return std::ranges::any_of(flow.nodes, [&](const FlowNode& node) {
     const Description& stage = pipeline.stages.at(node.stage)->description();
-    return std::ranges::find(stage.needs, field::categories.name, &FieldInfo::name) !=
-               stage.needs.end() ||
-           std::ranges::find(stage.labels_read, field::categories.name) != stage.labels_read.end();
+    return contains(stage.needs, field::categories.name, &FieldInfo::name) ||
+           contains(stage.labels_read, field::categories.name);
   });
 }
 
@@ -97,11 +98,7 @@ ClassNames trained_classes(const CheckedPipeline& pipeline) {
 
 std::string text_of(const ClassNames& classes) {
   Json json = Json::object();
-  for (const auto& [stage, names] : classes) {
-    Json list = Json::array();
-    for (const std::string& name : names) list.push_back(escaped(name));
-    json[stage] = std::move(list);
-  }
+  for (const auto& [stage, names] : classes) json[stage] = list_json(names, escaped);
   return json_line(json);
 }
 
@@ -145,12 +142,11 @@ void refuse_other_classes(const CheckedPipeline& pipeline, const ClassNames& tra
     if (before == trained.end()) continue;
     const auto at = first_difference(before->second, names);
     if (!at) continue;
-    throw Error("the categories of the data have changed: class " + std::to_string(*at) +
-                    " of stage '" + stage + "' was '" + before->second[*at] + "' and is now '" +
-                    names[*at] +
-                    "', so the network would mix them up. Restore the data, or start another run "
-                    "with weights = \"RUN\", whose 'skip' excludes the class-dependent weights",
-                Fault::configuration);
+    refuse(
+        "the categories of the data have changed: class {} of stage '{}' was '{}' and is now '{}', "
+        "so the network would mix them up. Restore the data, or start another run with weights = "
+        "\"RUN\", whose 'skip' excludes the class-dependent weights",
+        *at, stage, before->second[*at], names[*at]);
   }
 }
 
@@ -179,10 +175,10 @@ std::vector<std::string> check_imported_classes(const CheckedPipeline& pipeline)
     const std::string what = "the weights for stage '" + stage.name + "' in '" + file +
                              "' were trained on different classes: " + *difference;
     if (!has_values(stage, std::string(skip_parameter))) {
-      throw Error(what +
-                      ". Use data with the same categories, or exclude the class-dependent weights "
-                      "with 'skip' (`seam inspect` lists the names)",
-                  Fault::configuration);
+      refuse(
+          "{}. Use data with the same categories, or exclude the class-dependent weights with "
+          "'skip' (`seam inspect` lists the names)",
+          what);
     }
     warnings.push_back(what + ". Make sure that 'skip' excludes all class-dependent weights");
   }

@@ -269,9 +269,7 @@ CrashReport::~CrashReport() {
   struct sigaction now {};
   for (std::size_t at = 0; at < crashes.size(); ++at) {
     ::sigaction(crashes.at(at).number, nullptr, &now);
-    if (now.sa_sigaction == on_crash) {
-      ::sigaction(crashes.at(at).number, &before.at(at), nullptr);
-    }
+    if (now.sa_sigaction == on_crash) ::sigaction(crashes.at(at).number, &before.at(at), nullptr);
   }
 }
 

@@ -1,6 +1,5 @@
 #include "pipeline/run/data_files.hpp"
 
-#include <algorithm>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -8,6 +7,7 @@
 #include "pipeline/run/checksum.hpp"
 #include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
+#include "pipeline/text/lists.hpp"
 #include "sdk/src/weights_metadata.hpp"
 
 namespace seam::host {
@@ -87,7 +87,7 @@ std::vector<WrittenElsewhere> written_elsewhere(const CheckedPipeline& pipeline)
   std::vector<WrittenElsewhere> written;
   const std::vector<std::string> opened = opening_order(pipeline.spec);
   for (const StageSpec& stage : pipeline.spec.stages) {
-    if (std::ranges::find(opened, stage.name) == opened.end()) continue;
+    if (!contains(opened, stage.name)) continue;
     for (const ParameterInfo& parameter :
          pipeline.stages.at(stage.name)->description().parameters) {
       if (parameter.kind != ValueKind::path || parameter.folder_with || parameter.exists_in ||

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "pipeline/run/clock.hpp"
 #include "pipeline/text/count.hpp"
@@ -117,16 +116,15 @@ std::string progress_line(const FlowView& view, double seconds, const Screen& sc
 std::string progress_json(const FlowView& view, double seconds) {
   const auto latest = view.metrics->latest();
   const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
-  return json_line(
-             {{"epoch", view.epochs > 0 ? Json(view.epoch + 1) : Json()},
-              {"epochs", view.epochs > 0 ? Json(view.epochs) : Json()},
-              {"flow", view.flow},
-              {"packets", view.progress->finished.load()},
-              {"expected", or_null(view.expected)},
-              {"seconds", seconds},
-              {"metric", latest ? Json(latest->first) : Json()},
-              {"value", latest && std::isfinite(latest->second) ? Json(latest->second) : Json()},
-              {"run_seconds_left", or_null(view.run_seconds_left)}}) +
+  return json_line({{"epoch", view.epochs > 0 ? Json(view.epoch + 1) : Json()},
+                    {"epochs", view.epochs > 0 ? Json(view.epochs) : Json()},
+                    {"flow", view.flow},
+                    {"packets", view.progress->finished.load()},
+                    {"expected", or_null(view.expected)},
+                    {"seconds", seconds},
+                    {"metric", latest ? Json(latest->first) : Json()},
+                    {"value", latest ? Json(latest->second) : Json()},
+                    {"run_seconds_left", or_null(view.run_seconds_left)}}) +
          "\n";
 }
 
@@ -145,9 +143,7 @@ void Display::tick_until_stopped(const std::stop_token& stop) {
                                      : std::chrono::nanoseconds(plain_interval);
     // There are no notifications: the wait ends after the interval, or on a stop request.
     wake_.wait_for(lock, stop, interval, [] { return false; });
-    if (view_ && !stop.stop_requested() && (has_line() || began == flow_began_)) {
-      show_progress();
-    }
+    if (view_ && !stop.stop_requested() && (has_line() || began == flow_began_)) show_progress();
   }
 }
 

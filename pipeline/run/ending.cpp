@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "pipeline/text/count.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
+#include "pipeline/text/parse.hpp"
 #include "pipeline/text/table.hpp"
 
 namespace seam::host {
@@ -67,13 +69,10 @@ std::vector<std::string> row_of(const Score& score, const std::string& metric, c
       metric, painted(screen, std::isfinite(score.value) ? Paint::bold : Paint::red, value)};
   if (shown.error) row.push_back(error_text(score.standard_error));
   for (const std::string& name : shown.beside) {
-    const auto found = std::ranges::find(score.beside, name, &Score::Beside::name);
-    row.push_back(found == score.beside.end() ? std::string()
-                                              : number_with(found->value, score.standard_error));
+    const Score::Beside* found = find_in(score.beside, name, &Score::Beside::name);
+    row.push_back(found == nullptr ? "" : number_with(found->value, score.standard_error));
   }
-  if (shown.epoch) {
-    row.push_back(score.when.empty() ? std::to_string(score.epoch + 1) : score.when);
-  }
+  if (shown.epoch) row.push_back(score.when.empty() ? std::to_string(score.epoch + 1) : score.when);
   if (shown.best) {
     const bool in_them = score.best && in_epochs(schedule, score.flow);
     const bool newest = in_them && score.best->epoch == score.epoch;
@@ -96,11 +95,7 @@ std::string score_name(const Score& score, const std::vector<Score>& scores) {
 
 std::size_t width_of(const std::string& table) {
   std::size_t width = 0;
-  for (std::size_t from = 0; from < table.size();) {
-    const std::size_t end = table.find('\n', from);
-    width = std::max(width, columns_of(std::string_view(table).substr(from, end - from)));
-    from = end + 1;
-  }
+  for (const std::string_view line : split(table, '\n')) width = std::max(width, columns_of(line));
   return width;
 }
 
@@ -131,9 +126,7 @@ std::string protocols_text(const std::vector<Score>& scores) {
 std::vector<std::string> beside_of(const std::vector<Score>& scores) {
   std::vector<std::string> names;
   for (const Score& score : scores) {
-    for (const Score::Beside& one : score.beside) {
-      if (std::ranges::find(names, one.name) == names.end()) names.push_back(one.name);
-    }
+    for (const Score::Beside& one : score.beside) add_unless_present(names, one.name);
   }
   return names;
 }
@@ -210,9 +203,7 @@ template <class T>
 std::vector<T> distinct_in(const std::vector<Score>& scores, std::vector<T> Score::*list) {
   std::vector<T> all;
   for (const Score& score : scores) {
-    for (const T& one : score.*list) {
-      if (std::ranges::find(all, one) == all.end()) all.push_back(one);
-    }
+    for (const T& one : score.*list) add_unless_present(all, one);
   }
   return all;
 }
@@ -228,9 +219,8 @@ std::string untrained_text(const std::vector<Score>& scores) {
 
 /// Returns whether pipelines/embed.toml can use the trained model: it requires this stage and path.
 bool can_embed(const RunSummary& summary, const PipelineSpec& spec) {
-  return summary.trains &&
-         std::ranges::find(spec.stages, "model", &StageSpec::name) != spec.stages.end() &&
-         std::ranges::find(spec.paths, "prepare", &PathSpec::name) != spec.paths.end();
+  return summary.trains && contains(spec.stages, "model", &StageSpec::name) &&
+         contains(spec.paths, "prepare", &PathSpec::name);
 }
 
 }  // namespace
@@ -263,7 +253,7 @@ std::string score_table(const std::vector<Score>& scores, const ScheduleSpec& sc
                  return in_epochs(schedule, score.flow);
                });
   // A run that was stopped may not have measured the trained network yet: the row says so.
-  const bool early = std::ranges::find(scores, "before", &Score::when) != scores.end();
+  const bool early = contains(scores, "before", &Score::when);
   shown.epoch = early || (schedule.epochs > 1 && !epoch);
   shown.protocol =
       std::ranges::any_of(scores, [](const Score& score) { return !score.protocol.empty(); });

@@ -1,26 +1,17 @@
 #include "pipeline/run/evaluation.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
 #include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
-#include "seam/error.hpp"
+#include "pipeline/text/refuse.hpp"
 
 namespace seam::host {
 namespace {
-
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(message, Fault::configuration);
-}
-
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
-}
 
 /// The schedule without the flows that train.
 ScheduleSpec evaluating(const CheckedPipeline& pipeline) {
@@ -62,10 +53,9 @@ void refuse_ineffective(const std::string& setting, const CheckedPipeline& pipel
   const std::string inner = dot == std::string::npos ? std::string() : key.substr(dot + 1);
   const std::string name = inner.substr(0, inner.find('.'));
   if (table == "schedule") {
-    refuse(fmt::format(
-        "'{}' cannot be set: seam eval runs the flows of the schedule that do not train, "
-        "once each",
-        key));
+    refuse(
+        "'{}' cannot be set: seam eval runs the flows of the schedule that do not train, once each",
+        key);
   }
   std::set<std::string> used(opened.begin(), opened.end());
   for (const std::string& scheduled : scheduled_flows(evaluation.schedule)) {
@@ -75,21 +65,21 @@ void refuse_ineffective(const std::string& setting, const CheckedPipeline& pipel
     }
   }
   if (key == "pipeline.lanes" || key == "pipeline.lanes_memory") {
-    refuse(fmt::format("'{}' cannot be set: an evaluation computes in the lanes of its run", key));
+    refuse("'{}' cannot be set: an evaluation computes in the lanes of its run", key);
   }
   if (key == "pipeline.seed") {
     refuse("'pipeline.seed' cannot be set: an evaluation keeps the seed of the training");
   }
   const bool named = table == "stage" || table == "flow" || table == "path";
   if (named && !used.contains(name)) {
-    refuse(fmt::format("'{}' would have no effect: the flows that evaluate ({}) do not use it", key,
-                       enumerated(scheduled_flows(evaluation.schedule))));
+    refuse("'{}' would have no effect: the flows that evaluate ({}) do not use it", key,
+           enumerated(scheduled_flows(evaluation.schedule)));
   }
   if (table != "stage") return;
   for (const ParameterInfo* parameter :
        initial_parameters(pipeline.stages.at(name)->description())) {
     if (inner != name + "." + parameter->name) continue;
-    refuse(fmt::format("'{}' cannot be set: seam eval uses the weights that the run trained", key));
+    refuse("'{}' cannot be set: seam eval uses the weights that the run trained", key);
   }
 }
 
@@ -104,9 +94,9 @@ void import_weights(const StageSpec& stage, const Description& description, cons
   if (!imports && description.keeps_state && !description.state_made_by_flow &&
       !description.only_writes) {
     refuse(
-        fmt::format("the flows that evaluate use stage '{}', but {} has no parameter that "
-                    "imports its state; evaluate without it: --set flow.NAME=...",
-                    stage.name, stage.use));
+        "the flows that evaluate use stage '{}', but {} has no parameter that imports its state; "
+        "evaluate without it: --set flow.NAME=...",
+        stage.name, stage.use);
   }
   if (!imports) return;
   for (const ParameterInfo* parameter : initial) {
@@ -125,22 +115,20 @@ std::vector<std::string> evaluation_overrides(const CheckedPipeline& trained,
                                               const CheckedPipeline& changed,
                                               const std::string& run,
                                               const std::vector<std::string>& set) {
-  if (!trains(trained)) refuse("'" + run + "' did not train, so it has no network to evaluate");
+  if (!trains(trained)) refuse("'{}' did not train, so it has no network to evaluate", run);
   PipelineSpec evaluation = changed.spec;
   evaluation.schedule = evaluating(trained);
   if (evaluation.schedule.each_epoch.empty()) {
-    refuse("all flows in the schedule of '" + run + "' train, so there is nothing to evaluate");
+    refuse("all flows in the schedule of '{}' train, so there is nothing to evaluate", run);
   }
   for (const std::string& flow : scheduled_flows(evaluation.schedule)) {
     if (!trains(changed, flow_named(evaluation, flow))) continue;
-    refuse("--set adds a stage that trains to flow '" + flow + "', which evaluates");
+    refuse("--set adds a stage that trains to flow '{}', which evaluates", flow);
   }
   const std::vector<std::string> opened = opening_order(evaluation);
-  for (const std::string& setting : set) {
-    refuse_ineffective(setting, changed, evaluation, opened);
-  }
-  std::vector<std::string> each_epoch;
-  for (const ScheduledFlow& turn : evaluation.schedule.each_epoch) each_epoch.push_back(turn.flow);
+  for (const std::string& setting : set) refuse_ineffective(setting, changed, evaluation, opened);
+  const std::vector<std::string> each_epoch =
+      mapped(evaluation.schedule.each_epoch, &ScheduledFlow::flow);
   std::vector<std::string> overrides{
       "pipeline.name=" + seam::to_text(Value{changed.spec.name + "-eval"}),
       "schedule.epochs=1",

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "pipeline/text/refuse.hpp"
+
 namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
@@ -151,10 +153,8 @@ FolderLock::FolderLock(const fs::path& folder) : file_(folder / "lock", O_RDWR |
     // holder() takes a shared lock for a moment: try again.
     if (::flock(file_.number(), LOCK_SH | LOCK_NB) == 0) continue;
     const std::string process = process_in(file_);
-    throw Error("'" + folder.string() + "' is in use by another run" +
-                    (process.empty() ? std::string() : " (process " + process + ")") +
-                    "; wait for it, or choose another folder with --run-dir",
-                Fault::configuration);
+    refuse("'{}' is in use by another run{}; wait for it, or choose another folder with --run-dir",
+           folder.string(), process.empty() ? std::string() : " (process " + process + ")");
   }
   const std::string process = std::to_string(::getpid());
   if (::ftruncate(file_.number(), 0) != 0) throw system_fault("cannot write", file_.path());

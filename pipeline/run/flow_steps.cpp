@@ -10,6 +10,7 @@
 #include "pipeline/run/clock.hpp"
 #include "pipeline/run/watchdog.hpp"
 #include "pipeline/text/count.hpp"
+#include "pipeline/text/lists.hpp"
 
 namespace seam::host {
 namespace {
@@ -69,7 +70,7 @@ std::vector<std::string> first_metrics(const FlowSpec& flow, const FlowMeans& me
     for (const auto& [name, mean] : means) {
       if (!name.starts_with(prefix) || names.size() == most) continue;
       if (means.contains(name.substr(0, name.rfind('.')))) continue;
-      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+      add_unless_present(names, name);
     }
   }
   return names;
@@ -372,9 +373,7 @@ std::string FlowSteps::flow_line(const FlowSpec& flow, std::int64_t epoch,
 }
 
 std::vector<std::string> FlowSteps::metric_names() const {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : parts_.services.metrics().means()) names.push_back(name);
-  return names;
+  return keys_in(parts_.services.metrics().means());
 }
 
 void FlowSteps::epoch_begins(std::int64_t /*epoch*/) {

@@ -11,7 +11,9 @@
 #include "pipeline/config/parameters.hpp"
 #include "pipeline/run/data_files.hpp"
 #include "pipeline/run/files.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -24,14 +26,7 @@ constexpr std::string_view patience_key = "schedule.stop_early.patience";
 
 const Difference* find_difference(const std::vector<Difference>& differences,
                                   std::string_view key) {
-  const auto found = std::ranges::find(differences, key, &Difference::key);
-  return found == differences.end() ? nullptr : &*found;
-}
-
-std::vector<std::string> flow_names(const std::vector<ScheduledFlow>& turns) {
-  std::vector<std::string> names;
-  for (const ScheduledFlow& turn : turns) names.push_back(turn.flow);
-  return names;
+  return find_in(differences, key, &Difference::key);
 }
 
 /// The keys that define the graph, such as "stage.model.use", with their values.
@@ -47,7 +42,7 @@ std::map<std::string, std::string> graph_of(const PipelineSpec& spec) {
   for (const PathSpec& path : spec.paths) graph["path." + path.name] = path.text;
   const ScheduleSpec& schedule = spec.schedule;
   graph["schedule.before"] = enumerated(schedule.before);
-  graph["schedule.each_epoch"] = enumerated(flow_names(schedule.each_epoch));
+  graph["schedule.each_epoch"] = enumerated(mapped(schedule.each_epoch, &ScheduledFlow::flow));
   graph["schedule.after"] = enumerated(schedule.after);
   return graph;
 }
@@ -58,9 +53,7 @@ std::string quoted(const std::map<std::string, std::string>& graph, const std::s
 }
 
 std::string listed(const std::vector<Difference>& differences) {
-  std::vector<std::string> keys;
-  for (const Difference& change : differences) keys.push_back(change.key);
-  return enumerated(keys);
+  return enumerated(mapped(differences, &Difference::key));
 }
 
 /// "stage.model.weights"
@@ -90,7 +83,7 @@ bool is_of_evaluation(const CheckedPipeline& pipeline, const std::filesystem::pa
                       const std::string& key) {
   if (!trains(pipeline)) return false;
   const ScheduleSpec& schedule = pipeline.spec.schedule;
-  std::vector<std::string> done = flow_names(schedule.each_epoch);
+  std::vector<std::string> done = mapped(schedule.each_epoch, &ScheduledFlow::flow);
   done.insert(done.end(), schedule.before.begin(), schedule.before.end());
   for (const auto& [name, runner] : pipeline.stages) {
     const std::string prefix = "stage." + name + ".";
@@ -98,7 +91,7 @@ bool is_of_evaluation(const CheckedPipeline& pipeline, const std::filesystem::pa
     bool evaluates = false;
     for (const std::string& scheduled : done) {
       const FlowSpec& flow = flow_named(pipeline.spec, scheduled);
-      if (std::ranges::find(flow.nodes, name, &FlowNode::stage) == flow.nodes.end()) continue;
+      if (!contains(flow.nodes, name, &FlowNode::stage)) continue;
       if (trains(pipeline, flow)) return false;
       evaluates = true;
     }
@@ -145,11 +138,9 @@ std::string to_text(const std::vector<Difference>& differences) {
   const auto shown = [](const std::optional<std::string>& value) {
     return value ? *value : std::string("not set");
   };
-  std::vector<std::string> texts;
-  for (const Difference& one : differences) {
-    texts.push_back(fmt::format("{} = {} (was {})", one.key, shown(one.now), shown(one.before)));
-  }
-  return enumerated(texts);
+  return enumerated(mapped(differences, [&](const Difference& one) {
+    return fmt::format("{} = {} (was {})", one.key, shown(one.now), shown(one.before));
+  }));
 }
 
 void refuse_other_graph(const PipelineSpec& before, const PipelineSpec& now,
@@ -162,18 +153,16 @@ void refuse_other_graph(const PipelineSpec& before, const PipelineSpec& now,
     const std::string was = quoted(old, key);
     const std::string is = quoted(changed, key);
     if (was == is) continue;
-    throw Error(fmt::format("'{}' cannot be changed with --from: it is {}, and --set would make it "
-                            "{}. A checkpoint is tied to the stages, the flows and their order; "
-                            "run a file with the changed pipeline, and load the trained weights "
-                            "with `weights = \"{}\"`",
-                            key, was, is, run),
-                Fault::configuration);
+    refuse(
+        "'{}' cannot be changed with --from: it is {}, and --set would make it {}. A checkpoint is "
+        "tied to the stages, the flows and their order; run a file with the changed pipeline, and "
+        "load the trained weights with `weights = \"{}\"`",
+        key, was, is, run);
   }
   if (before.plugin_paths != now.plugin_paths) {
-    throw Error(
+    refuse(
         "'pipeline.plugins' cannot be changed with --from; to use other plugins, pass "
-        "--plugin-path",
-        Fault::configuration);
+        "--plugin-path");
   }
 }
 
@@ -182,12 +171,11 @@ void refuse_edited(const std::string& before, const std::string& now, const Role
   if (before == now) return;
   const std::vector<Difference> differences = in_results(differences_between(before, now), roles);
   if (differences.empty()) return;
-  throw Error(
-      fmt::format("resolved.toml was changed after '{}' was written: {}; the pipeline of a run "
-                  "must not change: restore the file, or start another run with other values: "
-                  "seam run --from {} --set KEY=VALUE",
-                  checkpoint, to_text(differences), run),
-      Fault::configuration);
+  refuse(
+      "resolved.toml was changed after '{}' was written: {}; the pipeline of a run must not "
+      "change: restore the file, or start another run with other values: seam run --from {} --set "
+      "KEY=VALUE",
+      checkpoint, to_text(differences), run);
 }
 
 void refuse_initial(const std::vector<Difference>& differences,
@@ -195,10 +183,10 @@ void refuse_initial(const std::vector<Difference>& differences,
                     const std::string& checkpoint) {
   for (const Difference& difference : differences) {
     if (!is_initial(difference.key)) continue;
-    throw Error(fmt::format("'{}' sets the initial weights of a network, but with --from the run "
-                            "starts with the weights in '{}'; to change it, run the pipeline file",
-                            difference.key, checkpoint),
-                Fault::configuration);
+    refuse(
+        "'{}' sets the initial weights of a network, but with --from the run starts with the "
+        "weights in '{}'; to change it, run the pipeline file",
+        difference.key, checkpoint);
   }
 }
 
@@ -207,11 +195,11 @@ void refuse_other_evaluation(const std::vector<Difference>& differences,
                              const std::string& run) {
   for (const Difference& difference : differences) {
     if (!is_of_evaluation(difference.key)) continue;
-    throw Error(fmt::format("'{}' changes how epochs are evaluated, so their scores would be "
-                            "compared with earlier ones that were measured differently; to "
-                            "evaluate the network differently, use: seam eval {} --set {}=...",
-                            difference.key, run, difference.key),
-                Fault::configuration);
+    refuse(
+        "'{}' changes how epochs are evaluated, so their scores would be compared with earlier "
+        "ones that were measured differently; to evaluate the network differently, use: seam eval "
+        "{} --set {}=...",
+        difference.key, run, difference.key);
   }
 }
 
@@ -239,9 +227,8 @@ SchedulePosition continued(const std::vector<Difference>& differences, const Sch
 void refuse_without_effect(const std::vector<Difference>& differences, const ScheduleSpec& now,
                            const SchedulePosition& position) {
   if (find_difference(differences, epochs_key) != nullptr && now.epochs <= position.epochs_done) {
-    throw Error(fmt::format("'{}' cannot be {}: {} epochs are already done; set a larger number",
-                            epochs_key, now.epochs, position.epochs_done),
-                Fault::configuration);
+    refuse("'{}' cannot be {}: {} epochs are already done; set a larger number", epochs_key,
+           now.epochs, position.epochs_done);
   }
   if (!is_complete(now, position)) return;
   const std::string what =
@@ -253,10 +240,10 @@ void refuse_without_effect(const std::vector<Difference>& differences, const Sch
           : fmt::format(
                 "all {} epochs of that run are done; to continue, set a larger schedule.epochs",
                 position.epochs_done);
-  throw Error((differences.empty() ? std::string("there would be nothing to do")
-                                   : listed(differences) + " would have no effect") +
-                  ": " + what,
-              Fault::configuration);
+  refuse("{}: {}",
+         differences.empty() ? std::string("there would be nothing to do")
+                             : listed(differences) + " would have no effect",
+         what);
 }
 
 Beginning beginning_from(const fs::path& run, const PipelineSpec& before,
@@ -278,13 +265,13 @@ Beginning beginning_from(const fs::path& run, const PipelineSpec& before,
     warn(damaged.how + "; the previous checkpoint is used");
   }
   if (!newest.checkpoint) {
-    throw Error(fmt::format("'{}' has no checkpoint between two epochs to start from; resume it "
-                            "until it has one, or run its pipeline from the beginning{}",
-                            shown,
-                            trains_after ? "; the one after the flows of `after` cannot be used, "
-                                           "because these flows train"
-                                         : ""),
-                Fault::configuration);
+    refuse(
+        "'{}' has no checkpoint between two epochs to start from; resume it until it has one, or "
+        "run its pipeline from the beginning{}",
+        shown,
+        trains_after ? "; the one after the flows of `after` cannot be used, "
+                       "because these flows train"
+                     : "");
   }
   beginning.file = newest.file;
   Checkpoint& checkpoint = beginning.checkpoint;

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "pipeline/text/count.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "pipeline/text/table.hpp"
 #include "seam/stage.hpp"
 
@@ -121,7 +123,7 @@ FlowSpec with_keeper(const FlowSpec& flow, const StepInput& input) {
   std::size_t keeper = 0;
   for (std::size_t at = 0; at < flow.nodes.size(); ++at) {
     FlowNode node = flow.nodes[at];
-    const bool in_step = std::ranges::find(input.step, at) != input.step.end();
+    const bool in_step = contains(input.step, at);
     for (std::size_t& from : node.inputs) {
       from = in_step && from == input.maker ? keeper : moved[from];
     }
@@ -190,16 +192,16 @@ StepInput step_input(const FlowSpec& flow, const Stages& stages) {
     input.step.push_back(at);
     for (const std::size_t from : node.inputs) {
       const std::string& maker = flow.nodes[from].stage;
-      if (in_step[from] || std::ranges::find(makers, maker) != makers.end()) continue;
+      if (in_step[from] || contains(makers, maker)) continue;
       makers.push_back(maker);
       input.maker = from;
     }
   }
   if (makers.size() == 1) return input;
-  throw Error(fmt::format("the training step of flow '{}' receives packets from {}; --headspace "
-                          "can repeat the packets of one stage",
-                          flow.name, makers.empty() ? "no stage before it" : enumerated(makers)),
-              Fault::configuration);
+  refuse(
+      "the training step of flow '{}' receives packets from {}; --headspace can repeat the packets "
+      "of one stage",
+      flow.name, makers.empty() ? "no stage before it" : enumerated(makers));
 }
 
 FlowResult HeadspaceFlows::run(const FlowSpec& flow, Stages& stages, const FlowOptions& options) {
@@ -219,7 +221,7 @@ FlowResult HeadspaceFlows::run(const FlowSpec& flow, Stages& stages, const FlowO
   Headspace headspace;
   headspace.flow = flow.name;
   headspace.maker = flow.nodes[input.maker].stage;
-  for (const std::size_t at : input.step) headspace.step.push_back(flow.nodes[at].stage);
+  headspace.step = mapped(input.step, [&](std::size_t at) { return flow.nodes[at].stage; });
 
   std::optional<Packet> kept;
   FlowResult whole;
@@ -231,10 +233,10 @@ FlowResult HeadspaceFlows::run(const FlowSpec& flow, Stages& stages, const FlowO
   }
   if (whole.error || whole.cancelled) return whole;
   if (headspace.whole <= 0) {
-    throw Error(fmt::format("flow '{}' makes fewer than two batches, too few to measure its speed; "
-                            "use more images, or smaller batches",
-                            flow.name),
-                Fault::configuration);
+    refuse(
+        "flow '{}' makes fewer than two batches, too few to measure its speed; use more images, or "
+        "smaller batches",
+        flow.name);
   }
   headspace.images = rows_of(*kept);
   {

@@ -7,6 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "pipeline/text/lists.hpp"
+
 namespace seam::host {
 namespace {
 
@@ -75,14 +77,11 @@ bool made_before_read(const PipelineSpec& spec, const SchedulePosition& position
       !in_before && (position.stopped_early || position.epochs_done >= schedule.epochs);
   if (in_before) {
     const auto left = left_of(schedule.before, position.flows_done);
-    if (const Use use = future.first_use(left); use != Use::none) {
-      return use == Use::makes;
-    }
+    if (const Use use = future.first_use(left); use != Use::none) return use == Use::makes;
   }
   const auto left_after = left_of(schedule.after, in_after ? position.flows_done : 0);
   const Use after = position.after_done ? Use::none : future.first_use(left_after);
-  std::vector<std::string> in_epochs;
-  for (const ScheduledFlow& flow : schedule.each_epoch) in_epochs.push_back(flow.flow);
+  const std::vector<std::string> in_epochs = mapped(schedule.each_epoch, &ScheduledFlow::flow);
   // Skip the epochs if no flow in them uses the state: there may be many epochs.
   if (!position.stopped_early && future.first_use(in_epochs) != Use::none) {
     for (std::int64_t epoch = position.epochs_done; epoch < schedule.epochs; ++epoch) {

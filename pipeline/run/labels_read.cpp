@@ -7,6 +7,7 @@
 #include "pipeline/config/load.hpp"
 #include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
+#include "pipeline/text/lists.hpp"
 #include "seam/field.hpp"
 
 namespace seam::host {
@@ -16,10 +17,10 @@ constexpr std::array labels{field::category.name, field::categories.name};
 
 bool reads(const StageRunner& stage, std::string_view label) {
   const Description& says = stage.description();
-  if (std::ranges::find(says.labels_read, label) != says.labels_read.end()) return true;
+  if (contains(says.labels_read, label)) return true;
   const bool transforms =
       stage.kind() == StageKind::transform || stage.kind() == StageKind::parallel_transform;
-  return transforms && std::ranges::find(says.needs, label, &FieldInfo::name) != says.needs.end() &&
+  return transforms && contains(says.needs, label, &FieldInfo::name) &&
          std::ranges::any_of(says.provides,
                              [](const FieldInfo& field) { return field.name != field_name::loss; });
 }
@@ -30,7 +31,7 @@ std::vector<LabelRead> labels_read(const CheckedPipeline& pipeline) {
   std::vector<LabelRead> found;
   const std::vector<std::string> scheduled = scheduled_flows(pipeline.spec.schedule);
   for (const FlowSpec& flow : pipeline.spec.flows) {
-    if (std::ranges::find(scheduled, flow.name) == scheduled.end()) continue;
+    if (!contains(scheduled, flow.name)) continue;
     if (trains(pipeline, flow)) continue;
     for (const FlowNode& node : flow.nodes) {
       for (const std::string_view label : labels) {

@@ -1,6 +1,5 @@
 #include "pipeline/run/memory_limit.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -9,7 +8,7 @@
 #include "pipeline/run/cgroup.hpp"
 #include "pipeline/text/count.hpp"
 #include "pipeline/text/parse.hpp"
-#include "seam/error.hpp"
+#include "pipeline/text/refuse.hpp"
 
 namespace seam::host {
 namespace fs = std::filesystem;
@@ -73,11 +72,11 @@ std::string to_text(const MemoryLimit& limit) {
 void refuse_larger(std::int64_t bytes, const MemoryLimit& limit) {
   const auto packets = static_cast<double>(bytes);
   if (packets < limit.bytes) return;
-  throw Error(fmt::format("packets of {}, which `bytes` of [limits] allows, do not fit into this "
-                          "process's memory ({}); lower `bytes`, for example to {} (of a "
-                          "run that is resumed: in its resolved.toml), or request more memory",
-                          mebibytes(packets), to_text(limit), mebibytes(limit.bytes / 8)),
-              Fault::configuration);
+  refuse(
+      "packets of {}, which `bytes` of [limits] allows, do not fit into this process's memory "
+      "({}); lower `bytes`, for example to {} (of a run that is resumed: in its resolved.toml), or "
+      "request more memory",
+      mebibytes(packets), to_text(limit), mebibytes(limit.bytes / 8));
 }
 
 }  // namespace seam::host

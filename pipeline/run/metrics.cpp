@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/lists.hpp"
 
 namespace seam::host {
 namespace {
@@ -17,9 +18,7 @@ namespace {
 /// Without duplicates: a stage may appear in a flow twice.
 std::vector<std::string> distinct(const std::vector<std::string>& names) {
   std::vector<std::string> result;
-  for (const std::string& name : names) {
-    if (std::ranges::find(result, name) == result.end()) result.push_back(name);
-  }
+  for (const std::string& name : names) add_unless_present(result, name);
   return result;
 }
 
@@ -84,15 +83,13 @@ std::vector<RecordedSeries> Metrics::take(const std::vector<std::string>& stages
     latest_.reset();
   }
   std::vector<std::string> order = distinct(stages);
-  for (const auto& [stage, stream] : recorded) {
-    if (std::ranges::find(order, stage) == order.end()) order.push_back(stage);
-  }
+  for (const auto& [stage, stream] : recorded) add_unless_present(order, stage);
   std::vector<RecordedSeries> taken;
   last_flow_.clear();
   for (const std::string& stage : order) {
     const auto found = recorded.find(stage);
     if (found == recorded.end()) continue;
-    const bool ordered = std::ranges::find(unordered, stage) == unordered.end();
+    const bool ordered = !contains(unordered, stage);
     for (auto& [name, values] : found->second) {
       // A total order even with NaN, unlike operator<.
       if (!ordered) {
@@ -125,9 +122,7 @@ void Metrics::put_back(const std::vector<std::string>& stages, Recorded recorded
 }
 
 std::vector<std::string> Metrics::of_this_epoch() const {
-  std::vector<std::string> names;
-  for (const auto& [name, mean] : this_epoch_) names.push_back(name);
-  return names;
+  return keys_in(this_epoch_);
 }
 
 void Metrics::restore_epoch(const std::vector<std::string>& names) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "pipeline/run/run_stages.hpp"
+#include "pipeline/text/lists.hpp"
 #include "seam/context.hpp"
 #include "seam/field.hpp"
 
@@ -43,7 +44,7 @@ class OpenStages {
   /// The loader has checked that references are not circular.
   void open(const std::string& name) {
     StageRunner& runner = *pipeline_.stages.at(name);
-    if (std::ranges::find(opened_, &runner) != opened_.end()) return;
+    if (contains(opened_, &runner)) return;
     const auto spec = std::ranges::find(pipeline_.spec.stages, name, &StageSpec::name);
     for (const auto& [parameter, target] : spec->references) open(target);
     const std::vector<StageRunner*> upstream = upstream_of(pipeline_, name);

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "seam/error.hpp"
 
@@ -58,9 +58,7 @@ Numerics numerics_for(const CheckedPipeline& pipeline) {
   if (spec.device == "cpu") return numerics;
   const std::vector<std::string> devices =
       pipeline.devices != nullptr ? pipeline.devices() : std::vector<std::string>{"cpu"};
-  const auto exists = [&](const std::string& device) {
-    return std::ranges::find(devices, device) != devices.end();
-  };
+  const auto exists = [&](const std::string& device) { return contains(devices, device); };
   if (spec.device == "auto") {
     numerics.device = exists(first_gpu) ? first_gpu : "cpu";
     return numerics;

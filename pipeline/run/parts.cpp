@@ -16,31 +16,28 @@
 #include "pipeline/run/numerics.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/parse.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "seam/shard.hpp"
 
 namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
 
-[[noreturn]] void refuse_shard(const std::string& message) {
-  throw Error(message, Fault::configuration);
-}
-
 using Environment = std::map<std::string, std::string>;
 
 std::uint64_t environment_number(const Environment& environment, const std::string& name) {
   const auto found = environment.find(name);
   if (found == environment.end()) {
-    refuse_shard(
-        fmt::format("--shard auto needs the environment variable {}, which is not set; write "
-                    "the shard as --shard NUMBER/COUNT",
-                    name));
+    refuse(
+        "--shard auto needs the environment variable {}, which is not set; write the shard as "
+        "--shard NUMBER/COUNT",
+        name);
   }
   const auto number = number_in<std::uint64_t>(found->second);
   if (!number) {
-    refuse_shard(fmt::format("the environment variable {} is '{}', but must be a number", name,
-                             found->second));
+    refuse("the environment variable {} is '{}', but must be a number", name, found->second);
   }
   return *number;
 }
@@ -52,11 +49,10 @@ Shard slurm_shard(const Environment& environment) {
   const std::uint64_t count = environment_number(environment, "SLURM_ARRAY_TASK_COUNT");
   const std::uint64_t task = environment_number(environment, "SLURM_ARRAY_TASK_ID");
   if (last - first + 1 != count || task < first || task > last) {
-    refuse_shard(
-        fmt::format("--shard auto needs a Slurm array without gaps, such as --array=0-99, but "
-                    "this one has {} tasks from {} to {}; write the shard as --shard "
-                    "NUMBER/COUNT",
-                    count, first, last));
+    refuse(
+        "--shard auto needs a Slurm array without gaps, such as --array=0-99, but this one has {} "
+        "tasks from {} to {}; write the shard as --shard NUMBER/COUNT",
+        count, first, last);
   }
   return {task - first, count};
 }
@@ -65,13 +61,13 @@ Shard shard_of(const Environment& environment) {
   const bool slurm = environment.contains("SLURM_ARRAY_TASK_ID");
   const bool kubernetes = environment.contains("JOB_COMPLETION_INDEX");
   if (slurm && kubernetes) {
-    refuse_shard(
+    refuse(
         "--shard auto is ambiguous, because both SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX are "
         "set; write the shard as --shard NUMBER/COUNT");
   }
   if (slurm) return slurm_shard(environment);
   if (!kubernetes) {
-    refuse_shard(
+    refuse(
         "--shard auto needs the environment of a Slurm array (SLURM_ARRAY_TASK_ID) or of an "
         "indexed Kubernetes Job (JOB_COMPLETION_INDEX); write the shard as --shard NUMBER/COUNT");
   }
@@ -107,8 +103,7 @@ std::vector<Interface*> all_offering(const CheckedPipeline& pipeline) {
 }
 
 std::vector<std::string> hashes_of(const std::vector<PluginUsed>& plugins) {
-  std::vector<std::string> hashes;
-  for (const PluginUsed& plugin : plugins) hashes.push_back(plugin.sha256);
+  std::vector<std::string> hashes = mapped(plugins, &PluginUsed::sha256);
   std::ranges::sort(hashes);
   return hashes;
 }
@@ -125,10 +120,8 @@ Shard shard_from(std::string_view text, const Environment& environment) {
   if (exists(shard)) return shard;
   const std::string given =
       automatic ? "the environment's " + to_text(shard) : fmt::format("'{}'", text);
-  refuse_shard(
-      fmt::format("--shard takes NUMBER/COUNT with numbers from 0, such as 0/8 to 7/8, or auto, "
-                  "not {}",
-                  given));
+  refuse("--shard takes NUMBER/COUNT with numbers from 0, such as 0/8 to 7/8, or auto, not {}",
+         given);
 }
 
 std::optional<Shard> recorded_shard(const fs::path& run) {
@@ -136,10 +129,10 @@ std::optional<Shard> recorded_shard(const fs::path& run) {
   if (text.empty()) return std::nullopt;
   const Shard shard = parsed_shard(text);
   if (!exists(shard)) {
-    refuse_shard(
-        fmt::format("'{}' is damaged: in the first lines, 'shard' is '{}', but must be "
-                    "NUMBER/COUNT; restore the file, or remove the folder",
-                    (run / "resolved.toml").string(), text));
+    refuse(
+        "'{}' is damaged: in the first lines, 'shard' is '{}', but must be NUMBER/COUNT; restore "
+        "the file, or remove the folder",
+        (run / "resolved.toml").string(), text);
   }
   return shard;
 }
@@ -167,10 +160,10 @@ void refuse_unless_splittable(const CheckedPipeline& pipeline) {
     if (!sharding.obstacle.empty()) throw cannot_split(flow, sharding);
   }
   for (const WrittenElsewhere& outside : written_elsewhere(pipeline)) {
-    refuse_shard(
-        fmt::format("stage '{}' may write to '{}', which all shards would share; use a path "
-                    "relative to the run folder: --set {}=FOLDER",
-                    outside.stage, outside.path, outside.key));
+    refuse(
+        "stage '{}' may write to '{}', which all shards would share; use a path relative to the "
+        "run folder: --set {}=FOLDER",
+        outside.stage, outside.path, outside.key);
   }
 }
 
@@ -216,9 +209,7 @@ std::string digest_of(const PartInputs& inputs) {
   std::string text = inputs.program;
   const auto keys =
       in_results(set_by_users(differences_between("", inputs.pipeline)), inputs.roles);
-  for (const Difference& one : keys) {
-    text += "\n" + one.key + " = " + one.now.value_or("");
-  }
+  for (const Difference& one : keys) text += "\n" + one.key + " = " + one.now.value_or("");
   for (const auto& [key, hash] : inputs.files) text += "\n" + key + " " + hash;
   for (const std::string& hash : inputs.plugins) text += "\n" + hash;
   return sha256(text);
@@ -227,10 +218,10 @@ std::string digest_of(const PartInputs& inputs) {
 void refuse_other_parts(const fs::path& out, const Shard& shard, const PartInputs& inputs) {
   if (!fs::is_directory(out)) return;
   if (fs::exists(out / "resolved.toml")) {
-    refuse_shard(
-        fmt::format("'{}' contains a run; with --shard, --run-dir is the folder of all shards: "
-                    "choose a new or empty one",
-                    out.string()));
+    refuse(
+        "'{}' contains a run; with --shard, --run-dir is the folder of all shards: choose a new or "
+        "empty one",
+        out.string());
   }
   const fs::path own = part_folder(out, shard);
   bool compared = false;  // with one other part; `seam shards` compares all of them
@@ -248,10 +239,10 @@ void refuse_other_parts(const fs::path& out, const Shard& shard, const PartInput
       difference = difference_between(read_inputs(entry.path()), inputs);
     }
     if (difference.empty()) continue;
-    refuse_shard(
-        fmt::format("'{}' was made differently: {}; the shards of one folder belong together: "
-                    "choose another --run-dir, or remove '{}'",
-                    entry.path().string(), difference, out.string()));
+    refuse(
+        "'{}' was made differently: {}; the shards of one folder belong together: choose another "
+        "--run-dir, or remove '{}'",
+        entry.path().string(), difference, out.string());
   }
 }
 

@@ -2,13 +2,13 @@
 
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string>
 #include <string_view>
 #include <system_error>
 
+#include "pipeline/text/lists.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -19,8 +19,7 @@ namespace {
 bool is_read_by_a_resume(const fs::path& name) {
   constexpr std::array<std::string_view, 5> files{"resolved.toml", "metrics.jsonl", "timing.jsonl",
                                                   "skipped.jsonl", "summary.json"};
-  return std::ranges::find(files, name.string()) != files.end() ||
-         name.string().starts_with("events.out.tfevents.");
+  return contains(files, name.string()) || name.string().starts_with("events.out.tfevents.");
 }
 
 }  // namespace

@@ -29,6 +29,7 @@
 #include "pipeline/run/services.hpp"
 #include "pipeline/run/trace.hpp"
 #include "pipeline/text/count.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "pipeline/text/utf8.hpp"
 #include "sdk/src/out_of_memory.hpp"
 
@@ -330,11 +331,9 @@ CheckpointFolder::Newest Run::newest_checkpoint(const Launch& recorded) const {
   }
   if (newest.checkpoint) return newest;
   if (!recorded.from.run.empty()) {
-    throw Error(
-        fmt::format("'{}' was started from {}, but no longer has a checkpoint; start another "
-                    "run with --from",
-                    directory_->path().string(), to_text(recorded.from)),
-        Fault::configuration);
+    refuse(
+        "'{}' was started from {}, but no longer has a checkpoint; start another run with --from",
+        directory_->path().string(), to_text(recorded.from));
   }
   services_->note("the run has no checkpoint yet; starting from the beginning");
   return newest;
@@ -356,9 +355,7 @@ void Run::open_stages() {
   recorded_data_.check_listings(listings, directory_->path());
   for (const auto& [stage, digest] : listings) summary_.listings.insert_or_assign(stage, digest);
   if (!from_checkpoint_) {
-    for (const std::string& warning : check_imported_classes(pipeline_)) {
-      services_->warn(warning);
-    }
+    for (const std::string& warning : check_imported_classes(pipeline_)) services_->warn(warning);
     if (launch_.evaluates.run.empty()) {  // otherwise compared when the run began
       for (const std::string& warning : check_imported_files(pipeline_, launch_)) {
         services_->warn(warning);
@@ -366,9 +363,7 @@ void Run::open_stages() {
     }
   }
   identity_.best_by = rule_of(pipeline_);
-  if (!begin_.chosen) {
-    identity_.chosen = imported_choices(pipeline_, stages_.opened());
-  }
+  if (!begin_.chosen) identity_.chosen = imported_choices(pipeline_, stages_.opened());
   scores_.began_with(identity_.chosen);
   if (from_checkpoint_) {
     refuse_other_classes(pipeline_, begin_.classes);

@@ -15,8 +15,8 @@
 #include "pipeline/plugins/manifest.hpp"
 #include "pipeline/run/checksum.hpp"
 #include "pipeline/run/clock.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "seam/declaration.hpp"
-#include "seam/error.hpp"
 
 namespace seam::host {
 namespace fs = std::filesystem;
@@ -45,10 +45,9 @@ void refuse_unless_empty(const fs::path& folder) {
   };
   if (std::ranges::all_of(fs::directory_iterator(folder), is_left_behind)) return;
   const bool run = fs::exists(folder / "resolved.toml");
-  throw Error("'" + folder.string() + "' " +
-                  (run ? "already contains a run; resume it with --resume, or choose another folder"
-                       : "is not empty; choose a new or empty folder with --run-dir"),
-              Fault::configuration);
+  refuse("'{}' {}", folder.string(),
+         run ? "already contains a run; resume it with --resume, or choose another folder"
+             : "is not empty; choose a new or empty folder with --run-dir");
 }
 
 void make_folder(const fs::path& path) {
@@ -192,9 +191,8 @@ Launch parse_launch(const std::string& text, const std::string& file) {
     launch.from = origin("from");
     launch.evaluates = origin("evaluates");
   } catch (const toml::parse_error& error) {
-    throw Error("the '#:' lines at the top of '" + file +
-                    "' are not valid TOML: " + std::string(error.description()) + "; restore them",
-                Fault::configuration);
+    refuse("the '#:' lines at the top of '{}' are not valid TOML: {}; restore them", file,
+           error.description());
   }
   return launch;
 }
@@ -203,10 +201,10 @@ Launch read_launch(const fs::path& run_directory) {
   const fs::path file = run_directory / "resolved.toml";
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
-    throw Error("'" + run_directory.string() +
-                    "' is not a run folder: it has no readable resolved.toml; pass a folder "
-                    "written by `seam run`",
-                Fault::configuration);
+    refuse(
+        "'{}' is not a run folder: it has no readable resolved.toml; pass a folder written by "
+        "`seam run`",
+        run_directory.string());
   }
   std::ostringstream text;
   text << stream.rdbuf();

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "pipeline/run/kept_state.hpp"
+#include "pipeline/text/lists.hpp"
+#include "pipeline/text/refuse.hpp"
 #include "seam/error.hpp"
 
 namespace seam::host {
@@ -60,8 +62,7 @@ std::vector<StageRunner*> upstream_of(const CheckedPipeline& pipeline, const std
     if (node == flow.nodes.end()) continue;
     for (const std::size_t at :
          upstream_of(flow, static_cast<std::size_t>(node - flow.nodes.begin()))) {
-      StageRunner* runner = pipeline.stages.at(flow.nodes[at].stage).get();
-      if (std::ranges::find(upstream, runner) == upstream.end()) upstream.push_back(runner);
+      add_unless_present(upstream, pipeline.stages.at(flow.nodes[at].stage).get());
     }
   }
   return upstream;
@@ -104,9 +105,8 @@ void RunStages::load(const std::vector<StageState>& saved, const SchedulePositio
       throw missing_state(runner);
     }
     if (state->use != runner.type()) {
-      throw Error("the checkpoint's state for stage '" + name + "' was saved by a " + state->use +
-                      ", but the stage is now a " + runner.type(),
-                  Fault::configuration);
+      refuse("the checkpoint's state for stage '{}' was saved by a {}, but the stage is now a {}",
+             name, state->use, runner.type());
     }
     try {
       where_it_belongs(runner, [&] { runner.load(state->archive); });
@@ -131,8 +131,7 @@ std::vector<StageState> RunStages::save(const SchedulePosition& position,
   std::vector<StageState> states;
   for (const std::string& name : opened_) {
     const StageRunner& runner = *pipeline_.stages.at(name);
-    const bool asked_for =
-        runner.description().keeps_state && std::ranges::find(always, name) != always.end();
+    const bool asked_for = runner.description().keeps_state && contains(always, name);
     if (!asked_for && can_omit(runner, position)) continue;
     states.push_back(state_of(runner));
   }

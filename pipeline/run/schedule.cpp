@@ -6,8 +6,9 @@
 #include <cmath>
 #include <iterator>
 
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
-#include "seam/error.hpp"
+#include "pipeline/text/refuse.hpp"
 
 namespace seam::host {
 namespace {
@@ -21,14 +22,10 @@ bool all_had_a_turn(const ScheduleSpec& schedule, std::int64_t from, std::int64_
          });
 }
 
-Error never_recorded(const std::string& metric, const std::string& who,
-                     const std::vector<std::string>& recorded) {
-  std::string text = who + " '" + metric + "', which no stage has recorded";
-  if (const std::string nearest = did_you_mean(metric, recorded); !nearest.empty()) {
-    text += "; " + nearest;
-  }
-  text += "\nrecorded so far: " + (recorded.empty() ? "nothing" : enumerated(recorded));
-  return Error(text, Fault::configuration);
+[[noreturn]] void refuse_unrecorded(const std::string& metric, const std::string& who,
+                                    const std::vector<std::string>& recorded) {
+  refuse("{} '{}', which no stage has recorded{}\nrecorded so far: {}", who, metric,
+         suggestion(metric, recorded), recorded.empty() ? "nothing" : enumerated(recorded));
 }
 
 /// Reads the metric after an epoch. Returns whether to stop.
@@ -39,7 +36,7 @@ bool measure(const ScheduleSpec& schedule, std::int64_t from, SchedulePosition& 
     return note_measurement(*schedule.stop_early, *value, position);
   }
   if (position.epochs_measured == 0 && all_had_a_turn(schedule, from, position.epochs_done)) {
-    throw never_recorded(schedule.stop_early->metric, "stop_early watches", steps.metric_names());
+    refuse_unrecorded(schedule.stop_early->metric, "stop_early watches", steps.metric_names());
   }
   return false;
 }
@@ -53,8 +50,8 @@ void measure_kept(const ScheduleSpec& schedule, std::int64_t from, SchedulePosit
     note_kept(schedule.keep, *value, position);
   } else if (!position.best_kept && all_had_a_turn(schedule, from, position.epochs_done)) {
     const std::vector<std::string> recorded = steps.metric_names();
-    if (std::ranges::find(recorded, metric) == recorded.end()) {
-      throw never_recorded(metric, "keep = { best = ... } names", recorded);
+    if (!contains(recorded, metric)) {
+      refuse_unrecorded(metric, "keep = { best = ... } names", recorded);
     }
   }
 }
@@ -133,15 +130,13 @@ std::string moment_text(const ScheduleSpec& schedule, const SchedulePosition& po
 }
 
 bool in_epochs(const ScheduleSpec& schedule, const std::string& flow) {
-  return std::ranges::find(schedule.each_epoch, flow, &ScheduledFlow::flow) !=
-         schedule.each_epoch.end();
+  return contains(schedule.each_epoch, flow, &ScheduledFlow::flow);
 }
 
 const FlowSpec& flow_named(const PipelineSpec& spec, const std::string& name) {
   const auto found = std::ranges::find(spec.flows, name, &FlowSpec::name);
   if (found == spec.flows.end()) {
-    throw Error("the schedule names a flow '" + name + "' that the pipeline does not have",
-                Fault::configuration);
+    refuse("the schedule names a flow '{}' that the pipeline does not have", name);
   }
   return *found;
 }

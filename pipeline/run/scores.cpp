@@ -12,6 +12,7 @@
 #include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/lists.hpp"
 #include "seam/error.hpp"
 #include "seam/name_pattern.hpp"
 
@@ -44,9 +45,7 @@ std::vector<RecordedHeadline> recorded_headlines(const CheckedPipeline& pipeline
            mean != means.end() && mean->first.starts_with(prefix); ++mean) {
         const std::string_view metric = std::string_view(mean->first).substr(prefix.size());
         if (metric.ends_with(error_suffix)) continue;
-        if (!matches(headlines[h].metric, metric) || !seen.insert(mean->first).second) {
-          continue;
-        }
+        if (!matches(headlines[h].metric, metric) || !seen.insert(mean->first).second) continue;
         found.push_back({at, h, mean->first, headlines[h].better});
       }
     }
@@ -120,26 +119,21 @@ class FlowsOfMetrics {
   FlowMeans means_;
 };
 
-Json finite_or_null(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
-}
-
 Json score_entry(const Score& score) {
   Json json{{"metric", score.metric},
-            {"value", finite_or_null(score.value)},
+            {"value", score.value},
             {"standard_error", score.standard_error ? Json(*score.standard_error) : Json()},
             {"better", score.better == Better::higher ? "higher" : "lower"},
             {"flow", score.flow},
             {"epoch", score.epoch},
-            {"best", score.best ? Json{{"value", finite_or_null(score.best->value)},
-                                       {"epoch", score.best->epoch}}
+            {"best", score.best ? Json{{"value", score.best->value}, {"epoch", score.best->epoch}}
                                 : Json()},
             {"protocol", score.protocol.empty() ? Json() : Json(score.protocol)}};
   if (!score.when.empty()) json["when"] = score.when;
   for (const Score::Beside& one : score.beside) {
     json["beside"].push_back(
         {{"name", one.name},
-         {"value", finite_or_null(one.value)},
+         {"value", one.value},
          {"standard_error", one.standard_error ? Json(*one.standard_error) : Json()}});
   }
   json["selected_on"] = word_of(score.selected_on);
@@ -270,8 +264,7 @@ void Scores::note(const Rank& rank, Score score) {
 }
 
 bool Scores::is_floor(const Score& score) const {
-  return std::ranges::find(pipeline_.spec.schedule.floors, stage_of(score.metric)) !=
-         pipeline_.spec.schedule.floors.end();
+  return contains(pipeline_.spec.schedule.floors, stage_of(score.metric));
 }
 
 std::string Scores::kind_of(const Score& score) {
@@ -336,36 +329,28 @@ bool is_better(double value, double than, Better better) {
 
 std::vector<std::string> headlines_of(const CheckedPipeline& pipeline, const FlowSpec& flow,
                                       const FlowMeans& means) {
-  std::vector<std::string> names;
-  for (const RecordedHeadline& one : recorded_headlines(pipeline, flow, means)) {
-    names.push_back(one.metric);
-  }
-  return names;
+  return mapped(recorded_headlines(pipeline, flow, means), &RecordedHeadline::metric);
 }
 
 std::string score_json(const std::vector<Score>& scores) {
-  Json list = Json::array();
-  for (const Score& score : scores) list.push_back(score_entry(score));
-  return json_line({{"format", score_format}, {"scores", std::move(list)}}) + "\n";
+  return json_line({{"format", score_format}, {"scores", list_json(scores, score_entry)}}) + "\n";
 }
 
 std::vector<Score> read_scores(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw Error("cannot open '" + file.string() + "'");
-  const auto refuse = [&](const std::string& why) {
+  const auto unreadable = [&](const std::string& why) {
     return Error("'" + file.string() + "' is not a valid score.json: " + why);
   };
   try {
     const Json root = Json::parse(stream);
     if (const auto number = root.at("format").get<int>(); number != score_format) {
-      throw refuse(fmt::format("it has format {}, and this version of Seam reads format {}", number,
-                               score_format));
+      throw unreadable(fmt::format("it has format {}, and this version of Seam reads format {}",
+                                   number, score_format));
     }
-    std::vector<Score> scores;
-    for (const Json& score : root.at("scores")) scores.push_back(score_of(score));
-    return scores;
+    return mapped(root.at("scores"), score_of);
   } catch (const Json::exception& error) {
-    throw refuse(error.what());
+    throw unreadable(error.what());
   }
 }
 

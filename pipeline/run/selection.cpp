@@ -15,6 +15,7 @@
 #include "pipeline/run/data_files.hpp"
 #include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
+#include "pipeline/text/lists.hpp"
 #include "sdk/src/checkpoint_format.hpp"
 #include "sdk/src/weights_metadata.hpp"
 #include "seam/error.hpp"
@@ -33,8 +34,7 @@ constexpr std::array<std::pair<std::string_view, SelectedOn>, 5> words{
      {"test", SelectedOn::test}}};
 
 const StageSpec* spec_of(const CheckedPipeline& pipeline, const std::string& stage) {
-  const auto found = std::ranges::find(pipeline.spec.stages, stage, &StageSpec::name);
-  return found == pipeline.spec.stages.end() ? nullptr : &*found;
+  return find_in(pipeline.spec.stages, stage, &StageSpec::name);
 }
 
 /// Of a source or a sampler.
@@ -78,7 +78,7 @@ const FlowSpec* measuring_flow(const CheckedPipeline& pipeline, const std::strin
   const FlowSpec* found = nullptr;
   for (const ScheduledFlow& scheduled : pipeline.spec.schedule.each_epoch) {
     const FlowSpec& flow = flow_named(pipeline.spec, scheduled.flow);
-    if (std::ranges::find(flow.nodes, stage, &FlowNode::stage) != flow.nodes.end()) found = &flow;
+    if (contains(flow.nodes, stage, &FlowNode::stage)) found = &flow;
   }
   return found;
 }
@@ -116,17 +116,15 @@ void add_choices(const std::string& stage, const std::string& weights,
                  std::vector<ChosenWeights>& chosen) {
   const WeightsFile file = weights_file(weights);
   if (!file.metadata.contains(format::version_key)) return;  // written by another program
-  const auto add = [&chosen](ChosenWeights one) {
-    if (std::ranges::find(chosen, one) == chosen.end()) chosen.push_back(std::move(one));
-  };
   std::error_code error;
   if (is_best(file)) {
-    add({stage, file.path.string(), chooser_of(file.chooser)});
+    add_unless_present(chosen, {stage, file.path.string(), chooser_of(file.chooser)});
   } else if (!fs::is_directory(weights, error)) {
-    add({stage, file.path.string(), std::nullopt});
+    add_unless_present(chosen, {stage, file.path.string(), std::nullopt});
   }
   if (const auto before = file.metadata.find(format::chosen_key); before != file.metadata.end()) {
-    for (ChosenWeights& one : chosen_weights_from(before->second)) add(std::move(one));
+    for (ChosenWeights& one : chosen_weights_from(before->second))
+      add_unless_present(chosen, std::move(one));
   }
 }
 
@@ -230,7 +228,7 @@ std::vector<ChosenWeights> imported_choices(const CheckedPipeline& pipeline,
                                             std::span<const std::string> stages) {
   std::vector<ChosenWeights> chosen;
   for (const StageSpec& stage : pipeline.spec.stages) {
-    if (std::ranges::find(stages, stage.name) == stages.end()) continue;
+    if (!contains(stages, stage.name)) continue;
     const std::string weights =
         initial_weights(stage, pipeline.stages.at(stage.name)->description());
     if (weights.empty()) continue;
@@ -268,16 +266,14 @@ SelectedOn selected_on_from(std::string_view word) {
 }
 
 Json to_json(const std::vector<SelectedWeights>& weights) {
-  Json list = Json::array();
   const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
-  for (const SelectedWeights& one : weights) {
-    list.push_back({{"stage", one.stage},
-                    {"file", one.file},
-                    {"chosen_by", or_null(one.metric)},
-                    {"protocol", or_null(one.protocol)},
-                    {"selected_on", word_of(one.selected_on)}});
-  }
-  return list;
+  return list_json(weights, [&](const SelectedWeights& one) -> Json {
+    return {{"stage", one.stage},
+            {"file", one.file},
+            {"chosen_by", or_null(one.metric)},
+            {"protocol", or_null(one.protocol)},
+            {"selected_on", word_of(one.selected_on)}};
+  });
 }
 
 std::vector<SelectedWeights> selected_weights_from(const Json& json) {
@@ -298,12 +294,10 @@ std::string text_of(const Choice& choice) {
 }
 
 std::string text_of(const std::vector<ChosenWeights>& chosen) {
-  Json list = Json::array();
-  for (const ChosenWeights& one : chosen) {
-    list.push_back(
-        {{"stage", one.stage}, {"file", one.file}, {"by", one.by ? choice_json(*one.by) : Json()}});
-  }
-  return escaped(json_line(list));
+  return escaped(json_line(list_json(chosen, [](const ChosenWeights& one) -> Json {
+    return {
+        {"stage", one.stage}, {"file", one.file}, {"by", one.by ? choice_json(*one.by) : Json()}};
+  })));
 }
 
 Choice choice_from(const std::string& text) {

@@ -9,6 +9,7 @@
 #include "pipeline/run/clock.hpp"
 #include "pipeline/text/count.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/parse.hpp"
 #include "pipeline/text/table.hpp"
 #include "pipeline/text/terminal.hpp"
@@ -118,8 +119,6 @@ std::string ledger_text(const RunSummary& summary) {
 }
 
 Json stage_json(const StageCount& count, const FlowTotal& flow) {
-  Json dropped = Json::object();
-  for (const auto& [reason, number] : count.dropped) dropped[reason] = number;
   Json json{{"stage", count.stage},
             {"source", count.kind == StageKind::source},
             {"received", count.received},
@@ -127,7 +126,7 @@ Json stage_json(const StageCount& count, const FlowTotal& flow) {
             {"emitted", count.emitted},
             {"failed", count.failed},
             {"discarded", count.discarded},
-            {"dropped", std::move(dropped)},
+            {"dropped", count.dropped},
             {"busy_seconds", count.busy_seconds},
             {"backward_seconds", count.backward_seconds},
             {"share_of_wall_time", share_of_wall(count, flow)},
@@ -146,8 +145,8 @@ Json stage_json(const StageCount& count, const FlowTotal& flow) {
 }
 
 Json flow_json(const FlowTotal& flow) {
-  Json stages = Json::array();
-  for (const StageCount& stage : flow.stages) stages.push_back(stage_json(stage, flow));
+  Json stages =
+      list_json(flow.stages, [&flow](const StageCount& stage) { return stage_json(stage, flow); });
   return {{"flow", flow.flow},
           {"times", flow.times},
           {"seconds", flow.seconds},
@@ -185,7 +184,7 @@ FlowTotal read_flow(const Json& flow) {
   total.times = flow.at("times").get<std::uint64_t>();
   total.seconds = flow.at("seconds").get<double>();
   total.compute_idle_seconds = flow.at("compute_idle_seconds").get<double>();
-  for (const Json& stage : flow.at("stages")) total.stages.push_back(read_stage(stage));
+  total.stages = mapped(flow.at("stages"), read_stage);
   return total;
 }
 
@@ -298,11 +297,10 @@ void FlowTotal::add(const FlowResult& result) {
   packets_peak = std::max(packets_peak, result.packets_peak);
   bytes_peak = std::max(bytes_peak, result.bytes_peak);
   for (const StageCount& count : result.stages) {
-    const auto found = std::ranges::find(stages, count.stage, &StageCount::stage);
-    if (found == stages.end()) {
-      stages.push_back(count);
-    } else {
+    if (StageCount* found = find_in(stages, count.stage, &StageCount::stage)) {
       add_count(*found, count);
+    } else {
+      stages.push_back(count);
     }
   }
 }
@@ -330,9 +328,7 @@ std::vector<FlowTotal> read_flows(const std::filesystem::path& summary) {
     std::ifstream stream(summary, std::ios::binary);
     if (!stream) throw Error("cannot open '" + summary.string() + "'");
     const Json root = Json::parse(stream);
-    std::vector<FlowTotal> flows;
-    for (const Json& flow : root.at("flows")) flows.push_back(read_flow(flow));
-    return flows;
+    return mapped(root.at("flows"), read_flow);
   } catch (const Json::exception& error) {
     throw Error("'" + summary.string() + "' is not a valid summary.json: " + error.what(),
                 Fault::data);
@@ -377,10 +373,8 @@ std::string to_json(const RunSummary& summary, const PipelineSpec& pipeline) {
   json["skipped_packets"] = summary.skipped_packets;
   json["ledger"] = summary.imbalances;
   json["seconds"] = summary.seconds;
-  json["metrics"] = Json::object();
-  for (const auto& [name, value] : summary.metrics) json["metrics"][name] = value;
-  json["flows"] = Json::array();
-  for (const FlowTotal& flow : summary.flows) json["flows"].push_back(flow_json(flow));
+  json["metrics"] = summary.metrics;
+  json["flows"] = list_json(summary.flows, flow_json);
   return json_line(json) + "\n";
 }
 

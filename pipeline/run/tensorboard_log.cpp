@@ -16,14 +16,13 @@ namespace seam::host {
 namespace fs = std::filesystem;
 namespace {
 
-std::int64_t step_at(const SchedulePosition& position, std::int64_t training_steps, StepAxis axis) {
-  return axis == StepAxis::epochs ? position.epochs_done : training_steps;
+std::int64_t step_at(const Checkpoint& checkpoint, StepAxis axis) {
+  return axis == StepAxis::epochs ? checkpoint.position.epochs_done : checkpoint.training_steps;
 }
 
 EventFile::Resume resume_from(const Checkpoint* checkpoint, StepAxis axis) {
   if (checkpoint == nullptr) return {};
-  return {step_at(checkpoint->position, checkpoint->training_steps, axis),
-          to_text(name_of(*checkpoint))};
+  return {step_at(*checkpoint, axis), to_text(name_of(*checkpoint))};
 }
 
 /// The mean of values [from, to).
@@ -70,10 +69,6 @@ TensorBoardLog::TensorBoardLog(fs::path run, TensorBoardSpec spec, StepAxis axis
       services_(services),
       file_(run_, resume_from(from, axis)),
       drawn_epochs_(from != nullptr ? from->position.epochs_done : 0) {}
-
-std::int64_t TensorBoardLog::step_of(const Checkpoint& checkpoint) const {
-  return step_at(checkpoint.position, checkpoint.training_steps, axis_);
-}
 
 void TensorBoardLog::opened(const std::vector<RecordedSeries>& series) {
   for (const ScalarsAtStep& at : scalars_of(series, "", 0, 0)) {
@@ -129,7 +124,7 @@ void TensorBoardLog::add_pictures(const FlowRecord& record, const tensorboard::M
 }
 
 void TensorBoardLog::checkpoint(const Checkpoint& checkpoint) {
-  const tensorboard::Moment moment{wall_time_now(), step_of(checkpoint)};
+  const tensorboard::Moment moment{wall_time_now(), step_at(checkpoint, axis_)};
   const SchedulePosition& position = checkpoint.position;
   const bool after_epoch = !checkpoint.flow && position.flows_done == 0;
   if (after_epoch && position.epochs_done > drawn_epochs_) {
@@ -181,12 +176,9 @@ void TensorBoardLog::tell_of_patterns(const Checkpoint& checkpoint) {
     if (std::ranges::any_of(names, [&](const auto& name) { return matches(pattern, name); })) {
       continue;
     }
-    std::string text = fmt::format(
-        "the pattern '{}' of 'tensorboard' matches no tensor in the checkpoint", pattern);
-    if (const std::string nearest = did_you_mean(pattern, names); !nearest.empty()) {
-      text += "; " + nearest;
-    }
-    services_.warn(text);
+    services_.warn(
+        fmt::format("the pattern '{}' of 'tensorboard' matches no tensor in the checkpoint{}",
+                    pattern, suggestion(pattern, names)));
   }
   if (!without.empty()) {
     services_.log_only(LogLevel::info, "no histograms for empty or non-floating-point tensors: " +

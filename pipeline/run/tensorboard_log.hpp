@@ -63,7 +63,6 @@ class TensorBoardLog {
   void add_histograms(const Checkpoint& checkpoint, const tensorboard::Moment& moment);
   /// Reports patterns without matches, and tensors without histograms.
   void tell_of_patterns(const Checkpoint& checkpoint);
-  [[nodiscard]] std::int64_t step_of(const Checkpoint& checkpoint) const;
 
   std::filesystem::path run_;
   TensorBoardSpec spec_;

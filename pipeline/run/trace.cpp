@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/refuse.hpp"
 
 namespace seam::host {
 namespace {
@@ -33,9 +34,7 @@ const std::filesystem::path& replaceable(const std::filesystem::path& path) {
   std::string line;
   std::getline(std::ifstream(path), line);
   if (line == "[" || std::filesystem::file_size(path) == 0) return path;
-  throw Error(
-      "'" + path.string() + "' exists and is not a trace; name another file, or delete this one",
-      Fault::configuration);
+  refuse("'{}' exists and is not a trace; name another file, or delete this one", path.string());
 }
 
 }  // namespace

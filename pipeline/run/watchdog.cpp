@@ -74,9 +74,7 @@ std::string overdue_text(const std::vector<StageActivity>& activity,
                          const std::string& run_directory) {
   std::string text = "the run has not ended within a second";
   for (const StageActivity& stage : activity) {
-    if (auto inside = inside_text(stage)) {
-      text += fmt::format("\n  {}  {}", stage.stage, *inside);
-    }
+    if (auto inside = inside_text(stage)) text += fmt::format("\n  {}  {}", stage.stage, *inside);
   }
   text += "\nThe process exits now";
   if (!run_directory.empty()) {

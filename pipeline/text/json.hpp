@@ -16,4 +16,12 @@ inline std::string json_line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+/// A list with the function's result for each element.
+template <class List, class Function>
+Json list_json(const List& list, const Function& function) {
+  Json json = Json::array();
+  for (const auto& element : list) json.push_back(function(element));
+  return json;
+}
+
 }  // namespace seam::host

@@ -79,6 +79,11 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
   return text + "?";
 }
 
+std::string suggestion(std::string_view name, const std::vector<std::string>& candidates) {
+  const std::string text = did_you_mean(name, candidates);
+  return text.empty() ? text : "; " + text;
+}
+
 std::string enumerated(const std::vector<std::string>& names, std::size_t most) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {

@@ -21,6 +21,8 @@ std::vector<std::string> nearest_names(std::string_view name,
 
 /// "did you mean 'a'?", "did you mean 'a' or 'b'?", or empty.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
+/// The same as the end of a sentence: "; did you mean 'a'?", or empty.
+std::string suggestion(std::string_view name, const std::vector<std::string>& candidates);
 
 /// "a, b, c", for lists in messages; at most `most` names, then "and 12 more".
 std::string enumerated(const std::vector<std::string>& names, std::size_t most = 24);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/terminal.hpp"
 
 namespace seam::host {
@@ -21,9 +22,7 @@ void widen(Widths& widths, const Row& row) {
 }
 
 Row titles_of(const std::vector<TableColumn>& columns) {
-  Row titles;
-  for (const TableColumn& column : columns) titles.push_back(column.title);
-  return titles;
+  return mapped(columns, &TableColumn::title);
 }
 
 Widths widths_of(const Row& titles, const std::vector<Row>& rows) {
@@ -76,8 +75,7 @@ std::string table_text(const std::vector<TableColumn>& columns, const std::vecto
   const Row titles = titles_of(columns);
   Widths widths = widths_of(titles, rows);
   if (width) narrow(columns, *width, widths);
-  std::vector<Align> aligns;
-  for (const TableColumn& column : columns) aligns.push_back(column.align);
+  const std::vector<Align> aligns = mapped(columns, &TableColumn::align);
   std::string text = line_of(titles, widths, aligns);
   for (const Row& row : rows) text += line_of(row, widths, aligns);
   return text;

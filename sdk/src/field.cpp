@@ -1,12 +1,8 @@
 #include "seam/field.hpp"
 
-#include <algorithm>
-#include <array>
 #include <functional>
 #include <mutex>
 #include <set>
-#include <string>
-#include <utility>
 
 #include "seam/box.hpp"
 #include "seam/retrieval.hpp"

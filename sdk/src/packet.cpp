@@ -1,9 +1,6 @@
 #include "seam/packet.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <memory>
-#include <string_view>
 
 #include "seam/plugin.hpp"
 

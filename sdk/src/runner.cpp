@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <memory>
 
 #include "running_call.hpp"
 #include "stack_frames.hpp"

@@ -2,8 +2,6 @@
 
 #include <string>
 
-#include "seam/error.hpp"
-
 namespace seam {
 
 // Key functions: one vtable and type_info for all plugins.

@@ -13,7 +13,7 @@ bool provides(const Description& description, std::string_view field) {
              description.gathers.end();
 }
 
-/// An accepted field may be changed: landmarks, if there are any, are moved with the image.
+/// An accepted field may be changed: a network that adds to the loss, if there is one, accepts it.
 bool may_change(const Description& description, std::string_view field) {
   return provides(description, field) ||
          std::ranges::find(description.accepts, field, &FieldInfo::name) !=

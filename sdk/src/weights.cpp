@@ -43,9 +43,7 @@ File checkpoint_of(const fs::path& run) {
         "'" + run.string() + "' is a folder, but not a run folder with checkpoints ('" +
         folder.string() + "': " + error.message() + "); pass a safetensors file or a run folder");
   }
-  if (!newest) {
-    throw configuration("run '" + run.string() + "' has no checkpoint yet");
-  }
+  if (!newest) throw configuration("run '" + run.string() + "' has no checkpoint yet");
   File file{newest->second, read_safetensors(newest->second)};
   const auto trainings = file.content.metadata.find(format::trainings_key);
   const bool is_untrained = newest->first == format::WholeEpochs{} &&

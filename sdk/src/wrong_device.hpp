@@ -8,7 +8,6 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 
 #include "seam/declaration.hpp"
 #include "seam/packet.hpp"

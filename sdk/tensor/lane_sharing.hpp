@@ -138,9 +138,7 @@ class LaneSharing {
       ByteWriter bytes;
       std::vector<Tensors> pieces(own_sums.size());
       for (std::size_t part = 0; part < own_sums.size(); ++part) {
-        for (const Tensor& sum : own_sums[part]) {
-          pieces[part].push_back(piece_of(sum, rank, world));
-        }
+        for (const Tensor& sum : own_sums[part]) pieces[part].push_back(piece_of(sum, rank, world));
       }
       write_sums(bytes, pieces);
       for_each.push_back(bytes.bytes());

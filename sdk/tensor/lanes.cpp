@@ -3,7 +3,6 @@
 #include <torch/autograd.h>
 #include <torch/utils.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -263,9 +262,7 @@ class LaneBatch final : public torch::CustomClassHolder {
         throw differs(slot.name);
       }
     }
-    if (pass.results.size() < provided_.size()) {
-      throw differs(provided_[pass.results.size()].name);
-    }
+    if (pass.results.size() < provided_.size()) throw differs(provided_[pass.results.size()].name);
     for (const Tensor& buffer : network_.buffers) pass.buffers.push_back(buffer.clone());
     return pass;
   }

@@ -97,8 +97,7 @@ void Loss::add_evaluated(double rows) {
   require_finite(numbers.at(1).second);
   for (const auto& number : numbers) {
     const std::string& name = number.first;
-    const auto known = std::find_if(evaluated_.begin(), evaluated_.end(),
-                                    [&](const Evaluated& metric) { return metric.name == name; });
+    const auto known = std::ranges::find(evaluated_, name, &Evaluated::name);
     Evaluated& metric =
         known != evaluated_.end() ? *known : evaluated_.emplace_back(Evaluated{name, 0, 0});
     if (std::isnan(number.second)) continue;

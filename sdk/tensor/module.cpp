@@ -102,9 +102,7 @@ void AnyModuleStage::save(Archive& archive) const {
 void AnyModuleStage::load(const Archive& archive) {
   statistics_.accept();  // the open batch is overwritten
   expect_only(archive, any_module());
-  for (const auto& [name, tensor] : named_state(any_module())) {
-    get_tensor(archive, name, tensor);
-  }
+  for (const auto& [name, tensor] : named_state(any_module())) get_tensor(archive, name, tensor);
 }
 
 std::vector<NamedWeight> AnyModuleStage::weights() {

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <set>
 #include <string_view>
-#include <utility>
 
 #include "seam/name_pattern.hpp"
 #include "seam/safetensors.hpp"
@@ -32,10 +31,8 @@ std::string some_of(const std::vector<std::string>& names) {
 void expect_matches(const std::vector<std::string>& patterns, const std::vector<std::string>& names,
                     const std::string& parameter, const std::string& stage) {
   for (const std::string& pattern : patterns) {
-    if (std::any_of(names.begin(), names.end(),
-                    [&](const std::string& name) { return matches(pattern, name); })) {
-      continue;
-    }
+    const auto fits = [&](const std::string& name) { return matches(pattern, name); };
+    if (std::ranges::any_of(names, fits)) continue;
     throw Error("'" + parameter + "' of stage '" + stage + "': no weight matches '" + pattern +
                     "'; the weights are " + some_of(names),
                 Fault::configuration);
@@ -83,8 +80,8 @@ std::map<std::string, Archive::Entry> renamed_entries(std::map<std::string, Arch
 
 bool all_frozen(const torch::nn::Module& module) {
   const std::vector<Tensor> parameters = module.parameters();
-  return !parameters.empty() && std::none_of(parameters.begin(), parameters.end(),
-                                             [](const Tensor& p) { return p.requires_grad(); });
+  return !parameters.empty() &&
+         std::ranges::none_of(parameters, [](const Tensor& p) { return p.requires_grad(); });
 }
 
 /// Whether a weight can take the values of a tensor from a file. Integers in place of real numbers
@@ -145,9 +142,7 @@ Tensor tensor_of(const Archive::Entry& entry, const std::string& name) {
     throw Error("weight '" + name + "' has " + std::to_string(entry.bytes.size()) +
                 " bytes instead of the " + std::to_string(tensor.nbytes()));
   }
-  if (!entry.bytes.empty()) {
-    std::memcpy(tensor.data_ptr(), entry.bytes.data(), entry.bytes.size());
-  }
+  if (!entry.bytes.empty()) std::memcpy(tensor.data_ptr(), entry.bytes.data(), entry.bytes.size());
   return tensor;
 }
 
@@ -218,17 +213,22 @@ void import_weights(torch::nn::Module& module, const WeightSettings& settings,
     if (matches_any(settings.skip, name) || matches_any(without_place, name)) continue;
     unexpected.push_back(name);
   }
-  if (!missing.empty() || !unexpected.empty() || !misshapen.empty() || !mistyped.empty()) {
-    std::string text = "the weights in '" + settings.file.string() +
-                       "' do not match the network of stage '" + stage + "'";
-    if (!missing.empty()) text += "\n  missing: " + some_of(missing);
-    if (!unexpected.empty()) text += "\n  unexpected: " + some_of(unexpected);
-    if (!misshapen.empty()) text += "\n  different shape: " + some_of(misshapen);
-    if (!mistyped.empty()) text += "\n  different type: " + some_of(mistyped);
-    text +=
-        "\n  set the stage's parameters to those of the network in the file; 'rename' changes "
-        "prefixes of names, 'skip' keeps initial values";
-    throw Error(text, Fault::configuration);
+  std::string problems;
+  if (!missing.empty()) problems += "\n  missing: " + some_of(missing);
+  if (!unexpected.empty()) problems += "\n  unexpected: " + some_of(unexpected);
+  if (!misshapen.empty()) problems += "\n  different shape: " + some_of(misshapen);
+  if (!mistyped.empty()) problems += "\n  different type: " + some_of(mistyped);
+  if (!problems.empty()) {
+    throw Error("the weights in '" + settings.file.string() +
+                    "' do not match the network of stage '" + stage + "'" + problems +
+                    "\n  set the stage's parameters to those of the network in the file; 'rename' "
+                    "changes prefixes of names, 'skip' keeps initial values",
+                Fault::configuration);
+  }
+  if (copies.empty() && !settings.skip.empty()) {
+    throw Error("stage '" + stage + "' takes nothing from '" + settings.file.string() +
+                    "': 'skip' excludes all of its weights; exclude fewer, or remove both settings",
+                Fault::configuration);
   }
   for (auto& [target, source] : copies) target.copy_(source);
 }

@@ -3,8 +3,6 @@
 #include <torch/utils.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 namespace seam {
 

@@ -5,7 +5,6 @@
 #include <limits>
 #include <optional>
 #include <set>
-#include <utility>
 
 #include "conformance_trial.hpp"
 #include "seam/contract.hpp"

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "stages/field_name.hpp"
+#include "stages/number_in.hpp"
 
 namespace seam::stages {
 namespace {

@@ -16,45 +16,6 @@ std::string listed(const std::vector<std::string_view>& names) {
   return text;
 }
 
-enum class RowLengths : std::uint8_t { equal, ragged };
-
-/// Throws unless a row, or the line of column names, has the right number of columns.
-void check_length(const ListRow& row, const std::vector<std::string_view>& columns,
-                  RowLengths lengths) {
-  const bool ragged = lengths == RowLengths::ragged;
-  const std::size_t found = row.columns.size();
-  if (ragged ? found >= columns.size() : found == columns.size()) return;
-  row.fail(counted(found, "column") + " instead of " + (ragged ? "at least " : "") +
-           std::to_string(columns.size()) + ": " + listed(columns) + (ragged ? " ..." : ""));
-}
-
-std::vector<ListRow> parse(const ListText& list, const std::vector<std::string_view>& columns,
-                           RowLengths lengths) {
-  ListReader lines(list);
-  const ListRow& row = lines.row();
-  if (!lines.next()) row.fail("the file is empty; the first line must hold the number of rows");
-  const auto count = row.columns.size() == 1 ? whole_number(row.columns[0]) : std::nullopt;
-  if (!count) row.fail("the first line must hold the number of rows and nothing else");
-  std::vector<ListRow> rows;
-  while (lines.next_row()) {
-    check_length(row, columns, lengths);
-    if (row.line > 2) {
-      rows.push_back(row);
-    } else if (row.columns[0] != columns[0]) {
-      row.fail("the second line must hold the column names '" + listed(columns) +
-               "', but it begins with " + in_quotes(row.columns[0]));
-    }
-  }
-  if (*count != static_cast<std::int64_t>(rows.size())) {
-    fail_at(list.name, 1,
-            "the first line declares " + counted(*count, "row") + ", but " +
-                grouped(static_cast<std::int64_t>(rows.size())) +
-                " follow; the file is truncated or was edited: download it again, or correct the "
-                "count");
-  }
-  return rows;
-}
-
 }  // namespace
 
 ListText read_list_text(const std::filesystem::path& file, const std::string& what) {
@@ -118,12 +79,32 @@ bool ListReader::next_row(const std::string& rows) {
 
 std::vector<ListRow> parse_counted_list(const ListText& list,
                                         const std::vector<std::string_view>& columns) {
-  return parse(list, columns, RowLengths::equal);
-}
-
-std::vector<ListRow> parse_ragged_list(const ListText& list,
-                                       const std::vector<std::string_view>& columns) {
-  return parse(list, columns, RowLengths::ragged);
+  ListReader lines(list);
+  const ListRow& row = lines.row();
+  if (!lines.next()) row.fail("the file is empty; the first line must hold the number of rows");
+  const auto count = row.columns.size() == 1 ? whole_number(row.columns[0]) : std::nullopt;
+  if (!count) row.fail("the first line must hold the number of rows and nothing else");
+  std::vector<ListRow> rows;
+  while (lines.next_row()) {
+    if (row.columns.size() != columns.size()) {
+      row.fail(counted(row.columns.size(), "column") + " instead of " +
+               std::to_string(columns.size()) + ": " + listed(columns));
+    }
+    if (row.line > 2) {
+      rows.push_back(row);
+    } else if (row.columns[0] != columns[0]) {
+      row.fail("the second line must hold the column names '" + listed(columns) +
+               "', but it begins with " + in_quotes(row.columns[0]));
+    }
+  }
+  if (*count != static_cast<std::int64_t>(rows.size())) {
+    fail_at(list.name, 1,
+            "the first line declares " + counted(*count, "row") + ", but " +
+                grouped(static_cast<std::int64_t>(rows.size())) +
+                " follow; the file is truncated or was edited: download it again, or correct the "
+                "count");
+  }
+  return rows;
 }
 
 void note_once(ListedLines& lines, const ListRow& row, std::string_view name,

@@ -73,10 +73,6 @@ class ListReader {
 [[nodiscard]] std::vector<ListRow> parse_counted_list(const ListText& list,
                                                       const std::vector<std::string_view>& columns);
 
-/// The same for lists whose rows may have more columns than `columns`.
-[[nodiscard]] std::vector<ListRow> parse_ragged_list(const ListText& list,
-                                                     const std::vector<std::string_view>& columns);
-
 /// The line of each name in a list.
 using ListedLines = std::unordered_map<std::string_view, std::int64_t>;
 

@@ -4,7 +4,6 @@
 #include <system_error>
 
 #include "stages/counted.hpp"
-#include "stages/dataset/picture_extensions.hpp"
 
 namespace seam::stages {
 namespace {

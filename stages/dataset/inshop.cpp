@@ -81,27 +81,14 @@ void InshopPictures::declare_split(Declaration& d) {
                 .index = "position in the split, from 0, before folds cut it"});
 }
 
-void InshopPictures::declare_counts(Declaration& d, ExpectedCounts& expected) {
-  const auto expect = [&d](const char* parameter, std::optional<std::int64_t>& member,
-                           const char* doc) {
-    d.parameter(parameter, member, doc).at_least(0).same_results();
-  };
-  expect("expect_train", expected.train,
-         "number of train images that the list must have (25882 in the official one)");
-  expect("expect_query", expected.query,
-         "number of query images that the list must have (14218 in the official one)");
-  expect("expect_gallery", expected.gallery,
-         "number of gallery images that the list must have (12612 in the official one)");
-}
-
-InshopList InshopPictures::serve_list(const std::filesystem::path& root,
-                                      const std::filesystem::path& list,
-                                      const ExpectedCounts& expected, const Context& context) {
+void InshopPictures::serve_list(const std::filesystem::path& root,
+                                const std::filesystem::path& list, const ExpectedCounts& expected,
+                                const Context& context) {
   const std::filesystem::path file = root / list;
   require_folder(root,
                  " with a data set in the In-Shop layout; set 'root' to the folder that holds "
                  "'img' and 'Eval'");
-  InshopList parsed = read_inshop_list(file, expected);
+  const InshopList parsed = read_inshop_list(file, expected);
   const std::vector<InshopRow> images = parsed.of(split_);
   const std::string split(split_name(split_));
   if (images.empty()) throw Error("'" + file.string() + "' has no " + split + " images");
@@ -132,12 +119,6 @@ InshopList InshopPictures::serve_list(const std::filesystem::path& root,
             : std::to_string(parsed.report.lone_queries) +
                   " queries have no image of their item in the gallery: no model can answer them"));
   }
-  return parsed;
-}
-
-void InshopPictures::tell_difference(const Context& context) const {
-  if (difference_.empty() || split_ == Split::train) return;
-  context.info("not the data of published results: " + difference_);
 }
 
 void Inshop::declare(Declaration& d) {
@@ -151,12 +132,22 @@ void Inshop::declare(Declaration& d) {
   d.parameter("list", list_, "the partition list, relative to root").must_exist("root");
   declare_split(d);
   d.offers<PublishedLists>(*this);
-  declare_counts(d, expected_);
+  const auto expect = [&d](const char* parameter, std::optional<std::int64_t>& member,
+                           const char* doc) {
+    d.parameter(parameter, member, doc).at_least(0).same_results();
+  };
+  expect("expect_train", expected_.train,
+         "number of train images that the list must have (25882 in the official one)");
+  expect("expect_query", expected_.query,
+         "number of query images that the list must have (14218 in the official one)");
+  expect("expect_gallery", expected_.gallery,
+         "number of gallery images that the list must have (12612 in the official one)");
 }
 
 void Inshop::open(Context& context) {
   serve_list(root_, list_, expected_, context);
-  tell_difference(context);
+  if (difference().empty() || split() == Split::train) return;
+  context.info("not the data of published results: " + difference());
 }
 
 }  // namespace seam::stages

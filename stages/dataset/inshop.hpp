@@ -32,14 +32,10 @@ class InshopPictures : public ListedPictures, public PublishedLists {
  protected:
   /// Declares `split`, `limit`, the folds' parameters and the fields.
   void declare_split(Declaration& d);
-  /// Declares `expect_train`, `expect_query` and `expect_gallery`.
-  static void declare_counts(Declaration& d, ExpectedCounts& expected);
-  /// Reads the list, logs a summary and returns the list. Throws seam::Error as read_inshop_list
-  /// does, if the split is empty, or if its first image is not under `root`.
-  InshopList serve_list(const std::filesystem::path& root, const std::filesystem::path& list,
-                        const ExpectedCounts& expected, const Context& context);
-  /// Logs how the images of an evaluation differ from the official ones, if they do.
-  void tell_difference(const Context& context) const;
+  /// Reads the list and logs a summary. Throws seam::Error as read_inshop_list does, if the split
+  /// is empty, or if its first image is not under `root`.
+  void serve_list(const std::filesystem::path& root, const std::filesystem::path& list,
+                  const ExpectedCounts& expected, const Context& context);
   [[nodiscard]] Split split() const { return split_; }
 
  private:

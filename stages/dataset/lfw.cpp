@@ -14,17 +14,13 @@ namespace fs = std::filesystem;
 /// The description of a list of pairs in messages.
 constexpr const char* pair_list = "the list of pairs";
 
-/// The people of a list, or of one of its folds; sorted.
-std::vector<std::string> people_of(const LfwPairList& list, std::optional<std::int64_t> fold) {
+/// The people of a list, or of one of its folds.
+std::set<std::string> people_of(const LfwPairList& list, std::optional<std::int64_t> fold) {
   std::set<std::string> people;
   for (const LfwPair& pair : list.pairs) {
     if (!fold || pair.fold == *fold) people.insert({pair.first.person, pair.second.person});
   }
-  return {people.begin(), people.end()};
-}
-
-bool has(const std::vector<std::string>& sorted, const std::string& name) {
-  return std::binary_search(sorted.begin(), sorted.end(), name);
+  return people;
 }
 
 }  // namespace
@@ -55,7 +51,7 @@ void Lfw::declare(Declaration& d) {
                    .index = "position in the whole data set, from 0"});
 }
 
-std::vector<std::string> Lfw::left_out() const {
+std::set<std::string> Lfw::left_out() const {
   if (leave_out_.empty()) {
     if (!leave_out_fold_) return {};
     throw Error("'leave_out_fold' is set, but 'leave_out' is not", Fault::configuration);
@@ -69,11 +65,11 @@ std::vector<std::string> Lfw::left_out() const {
   return people_of(list, leave_out_fold_);
 }
 
-void Lfw::check_present(const std::vector<std::string>& people,
+void Lfw::check_present(const std::set<std::string>& people,
                         const std::vector<std::string>& present, const fs::path& list,
                         const std::string& what, const Context& context) const {
   for (const std::string& person : people) {
-    if (has(present, person)) continue;
+    if (std::ranges::binary_search(present, person)) continue;
     const std::string text = "'" + list.string() + "' has '" + person +
                              "', who has no folder in '" + root_.string() + "'";
     if (expect_ > 0) throw Error(text + ", so this person cannot be " + what);
@@ -83,8 +79,8 @@ void Lfw::check_present(const std::vector<std::string>& people,
 
 void Lfw::open(Context& context) {
   require_folder(root_, "; set 'root' to the folder with the people");
-  const std::vector<std::string> hidden = left_out();
-  std::vector<std::string> wanted;
+  const std::set<std::string> hidden = left_out();
+  std::set<std::string> wanted;
   if (!only_.empty()) {
     wanted = people_of(parse_lfw_pairs(read_list_text(only_, pair_list)), {});
   }
@@ -98,7 +94,7 @@ void Lfw::open(Context& context) {
     const std::string person = folder.filename().string();
     const auto category = static_cast<std::int64_t>(people.size());
     people.push_back(person);
-    const bool is_served = !has(hidden, person) && (only_.empty() || has(wanted, person));
+    const bool is_served = !hidden.contains(person) && (only_.empty() || wanted.contains(person));
     if (is_served) ++served_people;
     std::int64_t number = 0;
     for (const fs::path& file : entries_of(folder)) {

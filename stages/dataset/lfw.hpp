@@ -17,12 +17,12 @@ class Lfw final : public ListedPictures {
   void open(Context& context) override;
 
  private:
-  /// Names of the people that are left out, sorted.
-  [[nodiscard]] std::vector<std::string> left_out() const;
+  /// Names of the people that are left out.
+  [[nodiscard]] std::set<std::string> left_out() const;
   /// Throws if a person has no folder, or only warns if `expect` is 0. `present` is sorted.
-  void check_present(const std::vector<std::string>& people,
-                     const std::vector<std::string>& present, const std::filesystem::path& list,
-                     const std::string& what, const Context& context) const;
+  void check_present(const std::set<std::string>& people, const std::vector<std::string>& present,
+                     const std::filesystem::path& list, const std::string& what,
+                     const Context& context) const;
 
   std::filesystem::path root_;
   std::int64_t expect_ = 13'233;

@@ -79,14 +79,14 @@ class LfwPairParser {
     const std::int64_t each = result_.pairs_of_each_kind;
     const std::int64_t in_fold = count() % (2 * each);
     const std::int64_t fold = count() / (2 * each);
-    if (const bool same = columns.size() == 3; same != (in_fold < each)) {
+    const bool same = columns.size() == 3;
+    if (same != (in_fold < each)) {
       fail(std::string("a pair of ") + (same ? "one person" : "two persons") + " instead of pair " +
            std::to_string(in_fold % each + 1) + " of " + std::to_string(each) + " of " +
            (same ? "two persons" : "one person") + " of fold " + std::to_string(fold + 1) +
            "; a line before it is missing or superfluous, or the first line belongs to a different "
            "list");
     }
-    const bool same = columns.size() == 3;
     LfwPair pair{image(columns[0], columns[1]),
                  same ? image(columns[0], columns[2]) : image(columns[2], columns[3]), count(),
                  fold, lines_.row().line};

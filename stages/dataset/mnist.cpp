@@ -7,7 +7,6 @@
 #include "stages/counted.hpp"
 #include "stages/dataset/counted_list.hpp"
 #include "stages/dataset/idx_file.hpp"
-#include "stages/width_by_height.hpp"
 
 namespace seam::stages {
 

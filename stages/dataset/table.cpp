@@ -1,6 +1,5 @@
 #include "stages/dataset/table.hpp"
 
-#include <algorithm>
 #include <system_error>
 
 #include <seam/box.hpp>
@@ -8,6 +7,7 @@
 #include "stages/counted.hpp"
 #include "stages/dataset/counted_list.hpp"
 #include "stages/field_name.hpp"
+#include "stages/number_in.hpp"
 
 namespace seam::stages {
 namespace {

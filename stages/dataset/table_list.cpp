@@ -19,13 +19,6 @@ std::string listed(const Names& names) {
   return first_of(names, 12, in_quotes);
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t";
-  const std::size_t from = text.find_first_not_of(blanks);
-  if (from == std::string_view::npos) return {};
-  return text.substr(from, text.find_last_not_of(blanks) - from + 1);
-}
-
 constexpr std::array<std::string_view, 4> box_columns{"x_1", "y_1", "x_2", "y_2"};
 
 class TableParser {

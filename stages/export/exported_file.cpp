@@ -75,6 +75,17 @@ void ExportedFile::commit() {
   path_.clear();
 }
 
+void export_file(const fs::path& file, std::string_view content) {
+  export_file(file, std::as_bytes(std::span(content)));
+}
+
+void export_file(const fs::path& file, std::span<const std::byte> content) {
+  ExportedFile exported(file);
+  exported.write(content);
+  exported.finish();
+  exported.commit();
+}
+
 void OneFlow::enter(const Context& context) {
   if (flow_.empty()) flow_ = context.flow();
   if (flow_ == context.flow()) return;

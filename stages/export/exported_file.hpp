@@ -40,6 +40,10 @@ class ExportedFile {
   std::ofstream stream_;
 };
 
+/// Writes a file of this content, or none.
+void export_file(const std::filesystem::path& file, std::span<const std::byte> content);
+void export_file(const std::filesystem::path& file, std::string_view content);
+
 /// The flow whose files a stage writes. A second flow would replace the files of the first.
 class OneFlow {
  public:

@@ -5,6 +5,7 @@
 
 #include "stages/export/csv.hpp"
 #include "stages/export/exported_file.hpp"
+#include "stages/picture_paths.hpp"
 
 namespace seam::stages {
 namespace {
@@ -28,8 +29,7 @@ std::string observation_name(const Packet& batch, std::size_t row) {
   if (origin.file) name = std::filesystem::path(*origin.file).filename().string();
   if (origin.line > 0) {
     name += ":" + std::to_string(origin.line);
-  } else if (batch.has(field::indices) && row < batch[field::indices].size() &&
-             batch[field::indices][row] >= 0) {
+  } else if (has_index(batch, row)) {
     name += "#" + std::to_string(batch[field::indices][row]);
   }
   if (!origin.item.empty()) name += (name.empty() ? "(" : " (") + origin.item + ")";

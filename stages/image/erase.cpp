@@ -1,7 +1,5 @@
 #include "stages/image/erase.hpp"
 
-#include <stdexcept>
-
 #include "stages/counted.hpp"
 #include "stages/image/check_order.hpp"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
-#include <stdexcept>
 #include <vector>
 
 #include <seam/opencv.hpp>

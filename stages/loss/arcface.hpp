@@ -9,19 +9,15 @@
 #pragma once
 
 #include <torch/nn/functional/loss.h>
-#include <torch/nn/functional/normalization.h>
 #include <torch/types.h>
 
 #include <cmath>
-#include <cstdint>
 #include <numbers>
-#include <string_view>
-#include <vector>
 
 #include "stages/loss/base/item_labels.hpp"
 #include "stages/loss/base/measured_loss.hpp"
 #include "stages/loss/base/proxy_loss.hpp"
-#include "stages/nn/layers.hpp"
+#include "stages/nn/embedding.hpp"
 
 namespace seam::stages {
 
@@ -39,8 +35,7 @@ struct ArcfaceOptions {
                                                const std::vector<std::int64_t>& labels,
                                                const ArcfaceOptions& options) {
   check_proxy_labels(labels, embedding.size(0), centres.size(0));
-  const auto unit = [](const Tensor& rows) { return torch::nn::functional::normalize(rows); };
-  const Tensor cosines = nn::linear(unit(embedding), unit(centres));
+  const Tensor cosines = nn::linear(nn::unit(embedding), nn::unit(centres));
   const Tensor label = torch::tensor(labels, torch::kInt64).to(embedding.device()).unsqueeze(1);
   const Tensor own = cosines.gather(1, label);
   // cos(θ + m) without acos, whose slope at 1 is infinite; so is the root's at 0.

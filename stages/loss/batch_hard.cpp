@@ -6,8 +6,6 @@
 namespace seam::stages {
 namespace {
 
-constexpr double usual_margin = 0.2;  // the best of those that Hermans et al. tried
-
 Tensor selected_rows(const Tensor& matrix, const std::vector<std::int64_t>& rows) {
   return matrix.index_select(0, torch::tensor(rows, torch::kInt64).to(matrix.device()));
 }
@@ -82,12 +80,7 @@ MeasuredLoss BatchHard::of(const Packet& packet, const std::vector<std::int64_t>
   const Tensor plain = embedding.detach();
   const Tensor distances = torch::cdist(plain, plain, 2.0, by_differences).to(torch::kCPU);
   check_finite(distances);
-  return {
-      hardest(embedding, distances, labels, negative_choice(negatives_, packet, labels.size()))};
-}
-
-Tensor BatchHard::hardest(const Tensor& embedding, const Tensor& distances,
-                          const std::vector<std::int64_t>& labels, const NegativeChoice& choice) {
+  const NegativeChoice choice = negative_choice(negatives_, packet, labels.size());
   const HardTriplets triplets = hard_triplets(distances, labels, positives_, choice);
   if (triplets.anchors.empty()) {
     throw Error(
@@ -103,6 +96,7 @@ Tensor BatchHard::hardest(const Tensor& embedding, const Tensor& distances,
   const Tensor negative =
       row_distances(anchors, selected_rows(embedding, triplets.negatives), distance_);
   const Tensor excess = positive - negative;
+  constexpr double usual_margin = 0.2;  // the best of those that Hermans et al. tried
   const double margin = form_ == TripletForm::hinge ? margin_.value_or(usual_margin) : 0;
   measure("positive_distance", positive.detach().mean());
   measure("negative_distance", negative.detach().mean());
@@ -111,8 +105,8 @@ Tensor BatchHard::hardest(const Tensor& embedding, const Tensor& distances,
   if (choice.rule != Negatives::any) {
     measure("without_negative", static_cast<double>(triplets.without_negative));
   }
-  return form_ == TripletForm::hinge ? (excess + margin).clamp_min(0).mean()
-                                     : torch::nn::functional::softplus(excess).mean();
+  return {form_ == TripletForm::hinge ? (excess + margin).clamp_min(0).mean()
+                                      : torch::nn::functional::softplus(excess).mean()};
 }
 
 HardTriplets hard_triplets(const Tensor& distances, const std::vector<std::int64_t>& labels,

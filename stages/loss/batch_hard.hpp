@@ -6,11 +6,6 @@
 /// arXiv:1703.07737, 2017, equation 5.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string_view>
-#include <vector>
-
 #include "stages/loss/base/batch_loss.hpp"
 
 namespace seam::stages {
@@ -68,10 +63,6 @@ class BatchHard final : public BatchLoss {
 
  private:
   MeasuredLoss of(const Packet& packet, const std::vector<std::int64_t>& labels) override;
-  /// `distances` f32[N,N] on the CPU, without a gradient.
-  [[nodiscard]] Tensor hardest(const Tensor& embedding, const Tensor& distances,
-                               const std::vector<std::int64_t>& labels,
-                               const NegativeChoice& choice);
 
   TripletForm form_ = TripletForm::hinge;
   std::optional<double> margin_;

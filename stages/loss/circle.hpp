@@ -10,18 +10,14 @@
 /// margins of both kinds of pairs.
 #pragma once
 
-#include <torch/nn/functional/activation.h>
-#include <torch/nn/functional/normalization.h>
-#include <torch/types.h>
-
-#include <cstdint>
 #include <limits>
-#include <string_view>
-#include <vector>
+
+#include <torch/nn/functional/activation.h>
+#include <torch/types.h>
 
 #include "stages/loss/base/batch_loss.hpp"
 #include "stages/loss/base/batch_pairs.hpp"
-#include "stages/nn/layers.hpp"
+#include "stages/nn/embedding.hpp"
 
 namespace seam::stages {
 
@@ -39,7 +35,7 @@ struct CircleOptions {
   const auto [margin, scale] = options;
   const auto [self, positive, negative] = pairs_of_batch(labels, embedding.device());
   const Tensor anchors = (positive.any(1) & negative.any(1)).nonzero().squeeze(1);
-  const Tensor unit = torch::nn::functional::normalize(embedding);
+  const Tensor unit = nn::unit(embedding);
   const Tensor similarity = nn::linear(unit.index_select(0, anchors), unit);
   const Tensor fixed = similarity.detach();  // the weights are not differentiated
   const Tensor from_positives =

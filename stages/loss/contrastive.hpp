@@ -9,9 +9,6 @@
 
 #include <torch/types.h>
 
-#include <cstdint>
-#include <string_view>
-
 #include "stages/loss/base/pair_loss.hpp"
 
 namespace seam::stages {

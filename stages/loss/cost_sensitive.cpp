@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <string>
 
 #include "stages/nn/fixed_parts.hpp"
 #include "stages/number_in.hpp"
@@ -20,19 +19,13 @@ namespace {
               Fault::configuration);
 }
 
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
 /// The costs of a line.
 std::vector<double> costs_of(std::string_view line, const std::filesystem::path& file,
                              std::size_t number) {
   std::vector<double> costs;
   for (;;) {
     const auto comma = line.find(',');
-    const std::string_view text = trimmed(line.substr(0, comma));
+    const std::string_view text = trimmed(line.substr(0, comma), " \t\r");
     const auto value = number_in<double>(text);
     if (!value || *value < 0) {
       refuse(file, number, "'" + std::string(text) + "' is not a cost, which is a number from 0");
@@ -152,7 +145,7 @@ Tensor read_costs(const std::filesystem::path& file) {
   }
   std::vector<std::vector<double>> rows;
   for (std::string line; std::getline(stream, line);) {
-    if (trimmed(line).empty() && stream.peek() == std::ifstream::traits_type::eof()) break;
+    if (trimmed(line, " \t\r").empty() && stream.peek() == std::ifstream::traits_type::eof()) break;
     rows.push_back(costs_of(line, file, rows.size() + 1));
   }
   if (stream.bad() || rows.empty()) refuse(file, 1, "there are no costs");

@@ -8,12 +8,6 @@
 /// number of classes.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <string_view>
-#include <vector>
-
 #include "stages/loss/base/class_loss.hpp"
 
 namespace seam::stages {

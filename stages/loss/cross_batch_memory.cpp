@@ -1,15 +1,13 @@
 #include "stages/loss/cross_batch_memory.hpp"
 
-#include <torch/nn/functional/normalization.h>
-#include <torch/types.h>
-
 #include <algorithm>
-#include <utility>
+
+#include <torch/types.h>
 
 #include "stages/counted.hpp"
 #include "stages/loss/base/batch_loss.hpp"
 #include "stages/loss/base/item_labels.hpp"
-#include "stages/nn/layers.hpp"
+#include "stages/nn/embedding.hpp"
 #include "stages/packed_texts.hpp"
 
 namespace seam::stages {
@@ -145,11 +143,9 @@ void CrossBatchMemory::load(const Archive& archive) {
 
 MeasuredLoss memory_loss(const Tensor& embedding, const Tensor& memory,
                          const std::vector<std::int64_t>& labels, double margin) {
-  namespace functional = torch::nn::functional;
   const std::int64_t rows = embedding.size(0);
   const std::int64_t before = memory.size(0) - rows;
-  const Tensor similarity =
-      nn::linear(functional::normalize(embedding), functional::normalize(memory.detach()));
+  const Tensor similarity = nn::linear(nn::unit(embedding), nn::unit(memory.detach()));
   const Tensor label = torch::tensor(labels, torch::kInt64).to(embedding.device());
   const Tensor same = label.narrow(0, before, rows).unsqueeze(1) == label.unsqueeze(0);
   const Tensor self = torch::eye(rows, same.options());

@@ -15,12 +15,6 @@
 
 #include <seam/loss.hpp>
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "stages/loss/base/measured_loss.hpp"
 
 namespace seam::stages {

@@ -4,9 +4,6 @@
 #include <torch/nn/functional/loss.h>
 #include <torch/types.h>
 
-#include <cstdint>
-#include <string_view>
-
 #include "stages/loss/base/class_loss.hpp"
 
 namespace seam::stages {

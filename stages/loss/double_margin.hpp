@@ -9,8 +9,6 @@
 
 #include <torch/types.h>
 
-#include <string_view>
-
 #include "stages/counted.hpp"
 #include "stages/loss/base/pair_loss.hpp"
 

@@ -5,15 +5,10 @@
 /// Sabour, Frosst, Hinton, "Dynamic routing between capsules", NIPS 2017, equation 4.
 #pragma once
 
+#include <algorithm>
+
 #include <torch/types.h>
 #include <seam/loss.hpp>
-
-#include <algorithm>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <tuple>
-#include <vector>
 
 #include "stages/loss/base/class_loss.hpp"
 

@@ -8,18 +8,14 @@
 /// Metric Learning", CVPR 2019, equations 7, 8 (mining) and 15 (loss).
 #pragma once
 
-#include <torch/nn/functional/normalization.h>
+#include <limits>
+
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include <cstdint>
-#include <limits>
-#include <string_view>
-#include <vector>
-
 #include "stages/loss/base/batch_loss.hpp"
 #include "stages/loss/base/batch_pairs.hpp"
-#include "stages/nn/layers.hpp"
+#include "stages/nn/embedding.hpp"
 
 namespace seam::stages {
 
@@ -38,7 +34,7 @@ struct MultiSimilarityOptions {
                                                         const std::vector<std::int64_t>& labels,
                                                         const MultiSimilarityOptions& options) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  const Tensor unit = torch::nn::functional::normalize(embedding);
+  const Tensor unit = nn::unit(embedding);
   const Tensor similarity = nn::linear(unit, unit);  // unit unitᵀ
   auto [self, positive, negative] = pairs_of_batch(labels, embedding.device());
   {

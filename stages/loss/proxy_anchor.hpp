@@ -7,19 +7,13 @@
 /// Kim, Kim, Cho, Kwak: "Proxy Anchor Loss for Deep Metric Learning", CVPR 2020, equation 4.
 #pragma once
 
-#include <torch/nn/functional/normalization.h>
 #include <torch/types.h>
-
-#include <cstdint>
-#include <set>
-#include <string_view>
-#include <vector>
 
 #include "stages/loss/base/batch_pairs.hpp"
 #include "stages/loss/base/item_labels.hpp"
 #include "stages/loss/base/measured_loss.hpp"
 #include "stages/loss/base/proxy_loss.hpp"
-#include "stages/nn/layers.hpp"
+#include "stages/nn/embedding.hpp"
 
 namespace seam::stages {
 
@@ -47,9 +41,8 @@ struct ProxyAnchorOptions {
                                                     const std::vector<std::int64_t>& labels,
                                                     const ProxyAnchorOptions& options) {
   check_proxy_labels(labels, embedding.size(0), proxies.size(0));
-  const auto unit = [](const Tensor& rows) { return torch::nn::functional::normalize(rows); };
   // One row per proxy, so that the sums over a batch are along the rows.
-  const Tensor similarity = nn::linear(unit(proxies), unit(embedding));
+  const Tensor similarity = nn::linear(nn::unit(proxies), nn::unit(embedding));
   const Tensor label = torch::tensor(labels, torch::kInt64).to(embedding.device());
   const Tensor own = torch::arange(proxies.size(0), label.options()).unsqueeze(1) == label;
   const Tensor from_positives =

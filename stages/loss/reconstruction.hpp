@@ -4,13 +4,9 @@
 #include <torch/types.h>
 #include <seam/loss.hpp>
 
-#include <cstdint>
-#include <string_view>
-
 #include "stages/counted.hpp"
-#include "stages/loss/base/rows.hpp"
+#include "stages/loss/base/item_labels.hpp"
 #include "stages/reconstruction.hpp"
-#include "stages/width_by_height.hpp"
 
 namespace seam::stages {
 

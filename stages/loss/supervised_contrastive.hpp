@@ -7,17 +7,13 @@
 /// Khosla et al., "Supervised Contrastive Learning", NeurIPS 2020, equation 2 (L_out).
 #pragma once
 
-#include <torch/nn/functional/normalization.h>
-#include <torch/types.h>
-
-#include <cstdint>
 #include <limits>
-#include <string_view>
-#include <vector>
+
+#include <torch/types.h>
 
 #include "stages/loss/base/batch_loss.hpp"
 #include "stages/loss/base/batch_pairs.hpp"
-#include "stages/nn/layers.hpp"
+#include "stages/nn/embedding.hpp"
 
 namespace seam::stages {
 
@@ -26,7 +22,7 @@ namespace seam::stages {
 /// Differentiable in the embedding; one that is not finite makes the loss NaN.
 [[nodiscard]] inline MeasuredLoss supervised_contrastive_loss(
     const Tensor& embedding, const std::vector<std::int64_t>& labels, double temperature) {
-  const Tensor unit = torch::nn::functional::normalize(embedding);
+  const Tensor unit = nn::unit(embedding);
   const Tensor similarity = nn::linear(unit, unit) / temperature;
   const BatchPairs pairs = pairs_of_batch(labels, embedding.device());
   const Tensor others = torch::logsumexp(

@@ -2,10 +2,6 @@
 
 #include <torch/types.h>
 
-#include <array>
-#include <map>
-#include <string>
-
 namespace seam::stages {
 
 void Triplet::declare(Declaration& d) {

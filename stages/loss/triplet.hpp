@@ -3,10 +3,6 @@
 
 #include <seam/loss.hpp>
 
-#include <cstdint>
-#include <string_view>
-#include <vector>
-
 #include "stages/loss/base/measured_loss.hpp"
 
 namespace seam::stages {

@@ -2,27 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <seam/error.hpp>
-#include <span>
-#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/decimals.hpp"
-#include "stages/listed_files.hpp"
-#include "stages/picture_paths.hpp"
 #include "stages/published/published_rows.hpp"
 #include "stages/table_cell.hpp"
 
 namespace seam::stages {
-namespace {
-
-std::string class_text(std::int64_t number, const std::vector<std::string>& names) {
-  const auto at = static_cast<std::size_t>(number);
-  return at >= names.size() || names[at].empty() ? std::to_string(number) : table_cell(names[at]);
-}
-
-}  // namespace
 
 Interval wilson_interval(double share, std::int64_t of) {
   if (of < 1) return {};
@@ -203,12 +189,8 @@ void Accuracy::process(const Packet& packet, Context& context) {
   const std::vector<std::int64_t>& labels = packet.get(field::categories);
   const std::int64_t rows = scores.size(0);
   const std::int64_t classes = scores.size(1);
-  if (static_cast<std::int64_t>(labels.size()) != rows) {
-    throw Error("the fields of one batch must have the same number of rows, but '" +
-                    std::string(field().name) + "' has " + std::to_string(rows) +
-                    " and 'categories' has " + std::to_string(labels.size()),
-                Fault::internal);
-  }
+  check_same_rows("'" + std::string(field().name) + "' has", static_cast<std::size_t>(rows),
+                  "'categories' has", labels.size());
   if (rows == 0) return;
   pictures_.add(packet, labels.size());
   add_lists_of(packet, list_files_);
@@ -250,7 +232,7 @@ void Accuracy::end(Context& context) {
 
 std::string Accuracy::data_text() const {
   std::string text;
-  if (!list_files_.empty()) text = "\nLists that were read: " + listed(list_files_) + ".\n";
+  if (!list_files_.empty()) text = "\nLists that were read: " + names_of_lists(list_files_) + ".\n";
   const std::string difference = differences(lists_);
   if (!difference.empty()) {
     text += "\n**Not comparable with published numbers:** " + difference + ".\n";
@@ -312,11 +294,11 @@ std::string class_table(const AccuracyResult& result, const std::vector<std::str
   for (std::size_t label = 0; label < result.by_class.size(); ++label) {
     const ClassAccuracy& of_class = result.by_class[label];
     if (of_class.images == 0) continue;
-    text += "| " + class_text(static_cast<std::int64_t>(label), names) + " | " +
+    text += "| " + class_cell(static_cast<std::int64_t>(label), names) + " | " +
             grouped(of_class.images) + " |";
     for (const double accuracy : of_class.accuracy) text += " " + percent(accuracy) + " |";
     text += of_class.most_taken_for < 0 ? " |\n"
-                                        : " " + class_text(of_class.most_taken_for, names) + " (" +
+                                        : " " + class_cell(of_class.most_taken_for, names) + " (" +
                                               grouped(of_class.taken_for_it) + ") |\n";
   }
   return text;

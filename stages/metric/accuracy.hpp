@@ -3,19 +3,13 @@
 ///     logits (or class_lengths), categories ──► [ metric.accuracy ] ──► metrics, report
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <seam/category_names.hpp>
 #include <seam/retrieval.hpp>
 #include <seam/tensor.hpp>
-#include <set>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "stages/class_vocabulary.hpp"
 #include "stages/counted_once.hpp"
+#include "stages/picture_paths.hpp"
 #include "stages/published_lists.hpp"
 
 namespace seam::stages {

@@ -1,9 +1,8 @@
 #include "stages/metric/verification.hpp"
 
 #include <algorithm>
+
 #include <nlohmann/json.hpp>
-#include <span>
-#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/picture_paths.hpp"
@@ -257,7 +256,7 @@ void Verification::end(Context& context) {
   context.metric("eer.chance", chance_level);
   context.metric("auc", result.auc);
   context.metric("auc.chance", chance_level);
-  for (const auto& [far, tar] : result.tar) context.metric("tar@" + far_text(far), tar);
+  for (const auto& [far, tar] : result.tar) context.metric("tar@" + text_of(far), tar);
   context.metric("pairs", static_cast<double>(result.roc.same + result.roc.different));
   std::string protocol = protocol_.empty() ? "unnamed" : protocol_;
   if (input_.known()) protocol += "/images=" + to_string(input_);
@@ -287,10 +286,8 @@ void Verification::write_curve(const VerificationResult& result, const Context& 
     tar.push_back(result.roc.tar(point));
   }
   drawn.write("roc", {{"far", std::move(far)}, {"tar", std::move(tar)}});
-  ExportedFile file(export_path(folder_, context) / drawn.name_of("roc.csv"));
-  file.write(roc_csv(result.roc, settings_.distance));
-  file.finish();
-  file.commit();
+  export_file(export_path(folder_, context) / drawn.name_of("roc.csv"),
+              roc_csv(result.roc, settings_.distance));
 }
 
 }  // namespace seam::stages

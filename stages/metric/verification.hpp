@@ -8,15 +8,6 @@
 #include <seam/retrieval.hpp>
 #include <seam/tensor.hpp>
 
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "stages/export/exported_file.hpp"
 #include "stages/metric/verification_report.hpp"
 #include "stages/served_items.hpp"

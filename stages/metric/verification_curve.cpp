@@ -7,7 +7,6 @@
 #include <limits>
 #include <seam/error.hpp>
 #include <set>
-#include <string>
 
 #include "stages/counted.hpp"
 

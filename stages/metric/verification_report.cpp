@@ -1,13 +1,9 @@
 #include "stages/metric/verification_report.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <iterator>
 #include <map>
-#include <string_view>
-#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/decimals.hpp"
@@ -86,10 +82,6 @@ std::map<std::int64_t, double> weights_of(std::span<const FoldAccuracy> folds) {
 
 }  // namespace
 
-std::string far_text(double far) {
-  return text_of(far);
-}
-
 VerificationResult verify(const std::vector<ScoredPair>& pairs,
                           const VerificationSettings& settings) {
   VerificationResult result;
@@ -137,7 +129,7 @@ std::string verification_table(const VerificationResult& result,
   }
   row("equal error rate", percent(result.eer));
   row("area under the ROC curve", with_decimals(result.auc, 4));
-  for (const auto& [far, tar] : result.tar) row("TAR at FAR " + far_text(far), percent(tar));
+  for (const auto& [far, tar] : result.tar) row("TAR at FAR " + text_of(far), percent(tar));
   const auto most = std::max(roc.same, roc.different);
   text += "\nPercent, except for the area. Always giving the most frequent answer has " +
           percent(static_cast<double>(most) / static_cast<double>(roc.same + roc.different)) +

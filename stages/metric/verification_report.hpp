@@ -3,16 +3,8 @@
 ///     pairs ──► VerificationResult ──► metrics, tables in Markdown, ROC as CSV
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "stages/export/outcomes.hpp"
 #include "stages/metric/verification_curve.hpp"
-#include "stages/metric/verification_report.hpp"
 
 namespace seam::stages {
 
@@ -48,8 +40,6 @@ struct VerificationResult {
                                      VerificationDistance distance);
 /// distance,false_accepts,true_accepts,far,tar: every corner of the curve.
 [[nodiscard]] std::string roc_csv(const Roc& roc, VerificationDistance distance);
-/// "0.1", "0.001", as in `tar@0.001`.
-[[nodiscard]] std::string far_text(double far);
 
 // Whether each pair was classified correctly, for `seam compare --paired`.
 //

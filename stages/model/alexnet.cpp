@@ -1,5 +1,7 @@
 #include "stages/model/alexnet.hpp"
 
+#include <algorithm>
+
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/conv.h>
@@ -7,13 +9,9 @@
 #include <torch/types.h>
 #include <seam/error.hpp>
 
-#include <algorithm>
-#include <string>
-#include <utility>
-
+#include "stages/counted.hpp"
 #include "stages/nn/dropout.hpp"
 #include "stages/nn/embedding.hpp"
-#include "stages/width_by_height.hpp"
 
 namespace seam::nn {
 namespace {

@@ -13,11 +13,6 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/pimpl.h>
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "stages/model/base/embedding_stage.hpp"
 #include "stages/nn/layers.hpp"
 

@@ -1,7 +1,5 @@
 #include "stages/model/capsnet.hpp"
 
-#include <string>
-
 #include "stages/model/class_capsules.hpp"
 #include "stages/nn/initialisation.hpp"
 

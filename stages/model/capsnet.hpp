@@ -9,9 +9,6 @@
 #include <seam/category_outputs.hpp>
 #include <seam/module.hpp>
 
-#include <cstdint>
-#include <string_view>
-
 #include "stages/model/base/classifier_stage.hpp"
 #include "stages/model/base/routed_stage.hpp"
 #include "stages/nn/capsule_network.hpp"

@@ -1,14 +1,10 @@
 #include "stages/model/capsule_decoder.hpp"
 
-#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
 #include <seam/error.hpp>
-
-#include <string>
-#include <utility>
 
 #include "stages/nn/feature_extractor.hpp"
 #include "stages/nn/fixed_parts.hpp"
@@ -71,7 +67,6 @@ CapsuleDecoderImpl::CapsuleDecoderImpl(CapsuleDecoderOptions options, std::uint6
   std::uint64_t stream = 0;
   dense_->weight.copy_(glorot_uniform({numbers, inputs}, inputs, numbers, seed, stream++));
   dense_->bias.zero_();
-  const FeatureExtractorOptions usual;
   std::int64_t in = options_.dense_channels;
   for (std::size_t at = 0; at < options_.kernels.size(); ++at) {
     const bool last = at == options_.channels.size();
@@ -87,12 +82,7 @@ CapsuleDecoderImpl::CapsuleDecoderImpl(CapsuleDecoderOptions options, std::uint6
         glorot_uniform({in, out, kernel, kernel}, in * area, out * area, seed, stream++));
     convolution->bias.zero_();
     convolutions_.push_back(register_module("conv" + number, convolution));
-    if (!last) {
-      norms_.push_back(
-          register_module("bn" + number, BatchNorm2d(torch::nn::BatchNorm2dOptions(out)
-                                                         .eps(usual.norm_epsilon)
-                                                         .momentum(usual.norm_momentum))));
-    }
+    if (!last) norms_.push_back(register_module("bn" + number, keras_norm(out)));
     in = out;
   }
 }

@@ -13,10 +13,6 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
-#include <cstdint>
-#include <string_view>
-#include <vector>
-
 #include "stages/model/base/decoder_stage.hpp"
 
 namespace seam::nn {

@@ -2,11 +2,7 @@
 
 #include <torch/types.h>
 
-#include <seam/contract.hpp>
-#include <seam/error.hpp>
-
 #include <sstream>
-#include <string>
 
 #include "stages/model/class_capsules.hpp"
 #include "stages/nn/capsule_network.hpp"

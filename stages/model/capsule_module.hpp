@@ -15,10 +15,6 @@
 
 #include <seam/module.hpp>
 
-#include <cstdint>
-#include <optional>
-#include <string_view>
-
 #include "stages/model/base/classifier_stage.hpp"
 #include "stages/model/base/routed_stage.hpp"
 #include "stages/model/makes_capsules.hpp"

@@ -1,10 +1,6 @@
 #include "stages/model/capsule_stage.hpp"
 
 #include <algorithm>
-#include <map>
-#include <string>
-
-#include <seam/error.hpp>
 
 #include "stages/counted.hpp"
 #include "stages/model/class_capsules.hpp"

@@ -10,9 +10,6 @@
 #include <seam/category_outputs.hpp>
 #include <seam/module.hpp>
 
-#include <cstdint>
-#include <vector>
-
 #include "stages/model/base/classifier_stage.hpp"
 #include "stages/model/base/routed_stage.hpp"
 #include "stages/nn/capsule_network.hpp"

@@ -3,17 +3,11 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/types.h>
 
-#include <seam/contract.hpp>
-#include <seam/error.hpp>
-
-#include <string>
-#include <vector>
-
+#include "stages/counted.hpp"
 #include "stages/nn/feature_map.hpp"
 #include "stages/nn/image_features.hpp"
 #include "stages/nn/initialisation.hpp"
 #include "stages/nn/squash.hpp"
-#include "stages/width_by_height.hpp"
 
 namespace seam::nn {
 

@@ -4,9 +4,6 @@
 #include <seam/declaration.hpp>
 #include <seam/tensor.hpp>
 
-#include <optional>
-#include <string>
-
 #include "stages/nn/capsule_network.hpp"
 
 namespace seam::stages {

@@ -6,11 +6,9 @@
 #include <torch/types.h>
 #include <seam/error.hpp>
 
-#include <string>
-
+#include "stages/counted.hpp"
 #include "stages/nn/embedding.hpp"
 #include "stages/nn/image_features.hpp"
-#include "stages/width_by_height.hpp"
 
 namespace seam::nn {
 namespace {

@@ -12,9 +12,6 @@
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
-#include <cstdint>
-#include <string_view>
-
 #include "stages/model/base/classifier_stage.hpp"
 #include "stages/model/makes_capsules.hpp"
 #include "stages/nn/layers.hpp"

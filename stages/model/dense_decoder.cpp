@@ -4,9 +4,6 @@
 #include <torch/utils.h>
 #include <seam/error.hpp>
 
-#include <string>
-#include <utility>
-
 #include "stages/nn/fixed_parts.hpp"
 
 namespace seam::nn {

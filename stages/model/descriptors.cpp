@@ -1,17 +1,15 @@
 #include "stages/model/descriptors.hpp"
 
+#include <algorithm>
+
 #include <torch/nn/modules/linear.h>
 #include <torch/types.h>
 #include <seam/contract.hpp>
 #include <seam/error.hpp>
 
-#include <algorithm>
-#include <string>
-#include <utility>
-
+#include "stages/counted.hpp"
 #include "stages/nn/embedding.hpp"
 #include "stages/nn/feature_map.hpp"
-#include "stages/width_by_height.hpp"
 
 namespace seam::nn {
 

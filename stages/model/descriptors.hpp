@@ -14,10 +14,6 @@
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
-#include <cstdint>
-#include <string_view>
-#include <vector>
-
 #include "stages/model/base/classifier_stage.hpp"
 #include "stages/nn/layers.hpp"
 #include "stages/nn/pooling.hpp"

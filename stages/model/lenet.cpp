@@ -1,14 +1,13 @@
 #include "stages/model/lenet.hpp"
 
+#include <algorithm>
+
 #include <torch/nn/modules/conv.h>
 #include <torch/types.h>
 #include <seam/error.hpp>
 
-#include <algorithm>
-#include <utility>
-
+#include "stages/counted.hpp"
 #include "stages/nn/embedding.hpp"
-#include "stages/width_by_height.hpp"
 
 namespace seam::nn {
 namespace {

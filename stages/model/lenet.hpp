@@ -11,10 +11,6 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
-#include <cstdint>
-#include <string_view>
-#include <vector>
-
 #include "stages/model/base/embedding_stage.hpp"
 #include "stages/nn/layers.hpp"
 

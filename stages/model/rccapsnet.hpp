@@ -4,8 +4,6 @@
 ///                                                        predicted_category, embedding
 #pragma once
 
-#include <string_view>
-
 #include "stages/model/capsule_stage.hpp"
 
 namespace seam::stages {

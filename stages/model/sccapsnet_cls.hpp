@@ -5,8 +5,6 @@
 /// It is trained by loss.margin, with a decoder (model.capsule_decoder) and loss.reconstruction.
 #pragma once
 
-#include <string_view>
-
 #include "stages/model/capsule_stage.hpp"
 
 namespace seam::stages {

@@ -6,8 +6,6 @@
 /// loss.double_margin.
 #pragma once
 
-#include <string_view>
-
 #include "stages/model/siamese.hpp"
 
 namespace seam::stages {

@@ -7,11 +7,6 @@
 /// later losses add theirs.
 #pragma once
 
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "stages/model/siamese.hpp"
 
 namespace seam::stages {

@@ -3,8 +3,6 @@
 ///     images ──► (embedding), (logits), (feature_map)
 #pragma once
 
-#include <string_view>
-
 #include "stages/model/base/residual.hpp"
 
 namespace seam::stages {

@@ -6,10 +6,6 @@
 #include <seam/contract.hpp>
 #include <seam/module.hpp>
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-
 #include "stages/nn/self_attention.hpp"
 
 namespace seam::stages {

@@ -3,10 +3,6 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include <seam/error.hpp>
-
-#include <string>
-
 #include "stages/model/class_capsules.hpp"
 #include "stages/nn/initialisation.hpp"
 

@@ -15,9 +15,6 @@
 
 #include <seam/module.hpp>
 
-#include <cstdint>
-#include <optional>
-
 #include "stages/model/base/routed_stage.hpp"
 #include "stages/nn/capsule_network.hpp"
 #include "stages/nn/concrete_dropout.hpp"

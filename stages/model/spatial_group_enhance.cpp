@@ -1,10 +1,6 @@
 #include "stages/model/spatial_group_enhance.hpp"
 
 #include <torch/types.h>
-#include <seam/contract.hpp>
-#include <seam/error.hpp>
-
-#include <string>
 
 #include "stages/nn/feature_map.hpp"
 #include "stages/nn/fixed_parts.hpp"

@@ -17,9 +17,6 @@
 #include <torch/types.h>
 #include <seam/module.hpp>
 
-#include <cstdint>
-#include <string_view>
-
 namespace seam::nn {
 
 class SpatialGroupEnhanceImpl : public torch::nn::Module {

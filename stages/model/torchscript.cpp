@@ -1,5 +1,7 @@
 #include "stages/model/torchscript.hpp"
 
+#include <algorithm>
+
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/inliner.h>
@@ -7,17 +9,6 @@
 #include <torch/csrc/jit/runtime/graph_iterator.h>
 #include <torch/csrc/jit/runtime/jit_exception.h>
 #include <torch/types.h>
-#include <seam/contract.hpp>
-#include <seam/error.hpp>
-
-#include <algorithm>
-#include <array>
-#include <memory>
-#include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "stages/nn/embedding.hpp"
 

@@ -9,14 +9,6 @@
 #include <torch/script.h>
 #include <seam/module.hpp>
 
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 namespace seam::nn {
 
 /// The exported module as a torch::nn::Module: its parameters and buffers have the same names as in

@@ -7,10 +7,10 @@
 
 #include <seam/error.hpp>
 
+#include "stages/counted.hpp"
 #include "stages/nn/feature_extractor.hpp"
 #include "stages/nn/initialisation.hpp"
 #include "stages/nn/residual_features.hpp"
-#include "stages/width_by_height.hpp"
 
 namespace seam::nn {
 namespace {
@@ -86,11 +86,7 @@ std::shared_ptr<ImageFeaturesImpl> valid_convolutions(const NetworkOptions& opti
   return std::make_shared<FeatureExtractorImpl>(all, seed);
 }
 
-std::int64_t capsules_of(const MapSize& map, std::int64_t capsule_size) {
-  return map.channels / capsule_size * map.height * map.width;
-}
-
-std::string text_of(ImageSize size) {
+std::string size_text(ImageSize size) {
   return stages::width_by_height(size.width, size.height);
 }
 
@@ -267,7 +263,7 @@ Tensor CapsuleNetworkImpl::initial_weights(std::uint64_t seed) const {
   if (options_.weights == CapsuleWeights::own) {
     try {
       const MapSize map = extractor->map_size(options_.images.height, options_.images.width);
-      sizes.insert(sizes.begin(), capsules_of(map, options_.capsule_size));
+      sizes.insert(sizes.begin(), map.channels / options_.capsule_size * map.height * map.width);
     } catch (const Error& error) {
       throw Error(error.what(), Fault::configuration);  // the options name the size
     }
@@ -289,10 +285,10 @@ ClassCapsules CapsuleNetworkImpl::head(const Tensor& features, ImageSize images)
       squash(group_capsules(features.to(routing_weight.scalar_type()), options_.capsule_size),
              options_.primary_squash.value_or(options_.routing.squash), options_.routing.epsilon);
   if (options_.weights == CapsuleWeights::own && u.size(1) != routing_weight.size(0)) {
-    throw Error("images of " + text_of(images) + " give " + std::to_string(u.size(1)) +
+    throw Error("images of " + size_text(images) + " give " + std::to_string(u.size(1)) +
                 " primary capsules, but the network has weights for the " +
                 std::to_string(routing_weight.size(0)) + " of images of " +
-                text_of(options_.images) +
+                size_text(options_.images) +
                 " (width x height); resize them, set `image_height` and `image_width`, or let the "
                 "capsules share their weights (`routing_weights = \"shared\"`)");
   }

@@ -9,12 +9,6 @@ namespace seam::nn {
 
 using torch::Tensor;
 
-namespace {
-
-constexpr double noise_epsilon = 1e-7;  // the logarithms stay finite
-
-}  // namespace
-
 Tensor concrete_noise(std::int64_t images, std::int64_t capsules, const DropoutKey& key,
                       std::int64_t layer, torch::ScalarType type) {
   Random random = key.random(layer);
@@ -44,6 +38,7 @@ Tensor ConcreteDropoutImpl::forward(const Tensor& x, const Tensor& noise) {
                 Fault::internal);
   }
   if (!is_training()) return x;
+  constexpr double noise_epsilon = 1e-7;  // the logarithms stay finite
   const Tensor odds = torch::log(noise + noise_epsilon) - torch::log(1 - noise + noise_epsilon);
   const Tensor kept = torch::sigmoid(-(p_logit + odds) / options_.temperature);  // 1 - z
   return x * (kept * (1 + torch::exp(p_logit))).unsqueeze(-1);  // 1 / (1 - p) = 1 + exp(logit)

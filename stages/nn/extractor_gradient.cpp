@@ -1,10 +1,10 @@
 #include "stages/nn/extractor_gradient.hpp"
 
+#include <algorithm>
+
 #include <ATen/Parallel.h>
 #include <torch/autograd.h>
 #include <torch/types.h>
-
-#include <algorithm>
 
 #include "stages/cpu/grain.hpp"
 

@@ -11,6 +11,7 @@
 #include <seam/error.hpp>
 
 #include "stages/nn/extractor_gradient.hpp"
+#include "stages/nn/layers.hpp"
 
 namespace seam::nn {
 namespace {
@@ -24,14 +25,10 @@ using torch::autograd::variable_list;
 constexpr std::int64_t pixels_of_an_evaluation = std::int64_t{8} * 256 * 256;
 constexpr std::int64_t most_of_an_evaluation = 64;
 
-bool pixels_together(const Tensor& images) {
-  return images.is_contiguous(torch::MemoryFormat::ChannelsLast);
-}
-
 /// In the order that the kernels read: plane by plane, or pixel by pixel if the images are stored
 /// so.
 Tensor readable(const Tensor& images) {
-  return pixels_together(images) ? images : images.contiguous();
+  return images.is_contiguous(torch::MemoryFormat::ChannelsLast) ? images : images.contiguous();
 }
 
 /// Fills step.output; returns the sums of values and squares [2][C] if requested.
@@ -89,20 +86,20 @@ std::vector<double> convolve(const PassLayer& layer, const Tensor& images, const
 
 /// Turns mean and variance into the factors that normalise.
 template <class T>
-void set_transform(const PassLayer& layer, const PassOptions& options, const Tensor& variance,
-                   Tensor keep, Step<T>& step) {
-  step.deviation = torch::rsqrt(variance + options.norm_epsilon);
+void set_transform(const PassLayer& layer, double slope, const Tensor& variance, Tensor keep,
+                   Step<T>& step) {
+  step.deviation = torch::rsqrt(variance + keras_epsilon);
   const Tensor scale = layer.scale.detach().to(torch::kFloat64) * step.deviation;
   step.transform = {
       scale.to(layer.weight.scalar_type()),
       (layer.shift.detach().to(torch::kFloat64) - step.mean * scale).to(layer.weight.scalar_type()),
-      std::move(keep), static_cast<T>(options.slope)};
+      std::move(keep), static_cast<T>(slope)};
 }
 
 /// The statistics of a batch from its sums; updates the running ones.
 template <class T>
-void normalise(PassLayer& layer, const PassOptions& options, const std::vector<double>& sums,
-               Tensor keep, Step<T>& step) {
+void normalise(PassLayer& layer, double slope, const std::vector<double>& sums, Tensor keep,
+               Step<T>& step) {
   const std::int64_t channels = step.shape.out_channels;
   const std::int64_t values = step.output.numel() / channels;  // divides evenly
   const auto count = static_cast<double>(values);
@@ -113,20 +110,21 @@ void normalise(PassLayer& layer, const PassOptions& options, const std::vector<d
     data<double>(step.mean)[c] = mean;
     data<double>(variance)[c] = std::max(sums[channels + c] / count - mean * mean, 0.0);
   }
-  const double momentum = options.norm_momentum;
+  constexpr double momentum = keras_momentum;
   const double unbiased = count > 1 ? count / (count - 1) : 1.0;
   const torch::NoGradGuard no_gradient;
   layer.running_mean.copy_(layer.running_mean.to(torch::kFloat64) * (1 - momentum) +
                            step.mean * momentum);
   layer.running_variance.copy_(layer.running_variance.to(torch::kFloat64) * (1 - momentum) +
                                variance * (unbiased * momentum));
-  set_transform(layer, options, variance, std::move(keep), step);
+  set_transform(layer, slope, variance, std::move(keep), step);
 }
 
 ConvolutionShape shape_after(const PassLayer& layer, std::int64_t height, std::int64_t width) {
   return kernels::make_convolution_shape(height, width, layer.weight.size(1), layer.weight.size(0),
                                          layer.kernel, layer.stride);
 }
+
 /// The state that a forward pass keeps for its backward pass.
 template <class T>
 struct KeptPass : torch::CustomClassHolder {
@@ -175,7 +173,7 @@ struct ExtractorFunction : torch::autograd::Function<ExtractorFunction<T>> {
 };
 
 template <class T>
-Tensor train_layers(std::vector<PassLayer> layers, const PassOptions& options, const Tensor& given,
+Tensor train_layers(std::vector<PassLayer> layers, double slope, const Tensor& given,
                     const std::vector<Tensor>& keep, const std::vector<Tensor>& weights) {
   Tensor images;
   std::vector<Step<T>> steps(layers.size());
@@ -189,7 +187,7 @@ Tensor train_layers(std::vector<PassLayer> layers, const PassOptions& options, c
       steps[l].shape = shape_after(layers[l], height, width);
       const std::vector<double> sums =
           convolve(layers[l], images, l > 0 ? &steps[l - 1] : nullptr, steps[l], !last);
-      if (!last) normalise(layers[l], options, sums, keep.at(l), steps[l]);
+      if (!last) normalise(layers[l], slope, sums, keep.at(l), steps[l]);
       height = steps[l].shape.out_height;
       width = steps[l].shape.out_width;
     }
@@ -207,8 +205,7 @@ Tensor train_layers(std::vector<PassLayer> layers, const PassOptions& options, c
 }
 
 template <class T>
-Tensor evaluate(const std::vector<PassLayer>& layers, const PassOptions& options,
-                const Tensor& images) {
+Tensor evaluate(const std::vector<PassLayer>& layers, double slope, const Tensor& images) {
   std::int64_t height = images.size(2);
   std::int64_t width = images.size(3);
   Step<T> before;
@@ -218,7 +215,7 @@ Tensor evaluate(const std::vector<PassLayer>& layers, const PassOptions& options
     convolve(layers[l], images, l > 0 ? &before : nullptr, step, false);
     if (l + 1 < layers.size()) {
       step.mean = layers[l].running_mean.to(torch::kFloat64);
-      set_transform(layers[l], options, layers[l].running_variance.to(torch::kFloat64),
+      set_transform(layers[l], slope, layers[l].running_variance.to(torch::kFloat64),
                     torch::ones({images.size(0), step.shape.out_channels}, images.options()), step);
     }
     height = step.shape.out_height;
@@ -230,15 +227,14 @@ Tensor evaluate(const std::vector<PassLayer>& layers, const PassOptions& options
 
 }  // namespace
 
-Tensor train_pass(std::vector<PassLayer> layers, const PassOptions& options, const Tensor& images,
+Tensor train_pass(std::vector<PassLayer> layers, double slope, const Tensor& images,
                   const std::vector<Tensor>& keep, const std::vector<Tensor>& weights) {
   return images.scalar_type() == torch::kFloat32
-             ? train_layers<float>(std::move(layers), options, images, keep, weights)
-             : train_layers<double>(std::move(layers), options, images, keep, weights);
+             ? train_layers<float>(std::move(layers), slope, images, keep, weights)
+             : train_layers<double>(std::move(layers), slope, images, keep, weights);
 }
 
-Tensor evaluate_pass(const std::vector<PassLayer>& layers, const PassOptions& options,
-                     const Tensor& images) {
+Tensor evaluate_pass(const std::vector<PassLayer>& layers, double slope, const Tensor& images) {
   const torch::NoGradGuard no_gradient;
   const std::int64_t together = std::clamp<std::int64_t>(
       pixels_of_an_evaluation / (images.size(2) * images.size(3)), 1, most_of_an_evaluation);
@@ -247,8 +243,8 @@ Tensor evaluate_pass(const std::vector<PassLayer>& layers, const PassOptions& op
     const Tensor some =
         readable(images.narrow(0, first, std::min(together, images.size(0) - first)));
     parts.push_back(images.scalar_type() == torch::kFloat32
-                        ? evaluate<float>(layers, options, some)
-                        : evaluate<double>(layers, options, some));
+                        ? evaluate<float>(layers, slope, some)
+                        : evaluate<double>(layers, slope, some));
   }
   return as_planes(parts.size() == 1 ? parts[0] : torch::cat(parts));
 }

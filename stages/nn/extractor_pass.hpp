@@ -22,22 +22,17 @@ struct PassLayer {
   std::int64_t kernel = 0, stride = 0;
 };
 
-struct PassOptions {
-  double slope = 0;  ///< of the activation below zero
-  double norm_epsilon = 1e-3;
-  double norm_momentum = 0.01;
-};
-
-/// With batch statistics, which update the running ones. `keep` has the dropout factors [N,C] of
-/// all layers except the last. If gradients are enabled, `weights` get theirs: of every layer the
-/// weight, the bias and, except for the last, scale and shift, whose values are those in `layers`.
-[[nodiscard]] torch::Tensor train_pass(std::vector<PassLayer> layers, const PassOptions& options,
+/// With batch statistics, which update the running ones. `slope` is the activation's below zero.
+/// `keep` has the dropout factors [N,C] of all layers except the last. If gradients are enabled,
+/// `weights` get theirs: of every layer the weight, the bias and, except for the last, scale and
+/// shift, whose values are those in `layers`.
+[[nodiscard]] torch::Tensor train_pass(std::vector<PassLayer> layers, double slope,
                                        const torch::Tensor& images,
                                        const std::vector<torch::Tensor>& keep,
                                        const std::vector<torch::Tensor>& weights);
 
 /// With running statistics and without a graph. Memory does not grow with the batch.
-[[nodiscard]] torch::Tensor evaluate_pass(const std::vector<PassLayer>& layers,
-                                          const PassOptions& options, const torch::Tensor& images);
+[[nodiscard]] torch::Tensor evaluate_pass(const std::vector<PassLayer>& layers, double slope,
+                                          const torch::Tensor& images);
 
 }  // namespace seam::nn

@@ -1,7 +1,6 @@
 #include "stages/nn/feature_extractor.hpp"
 
 #include <c10/core/impl/LocalDispatchKeySet.h>
-#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -12,28 +11,19 @@
 
 #include <seam/error.hpp>
 
-#include "stages/width_by_height.hpp"
+#include "stages/counted.hpp"
 
 namespace seam::nn {
-namespace {
 
 using torch::Tensor;
 
-bool autocast_on_cpu() {
-  return !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCPU);
-}
-
-}  // namespace
-
 ConvolutionBlockImpl::ConvolutionBlockImpl(std::int64_t in_channels, const ConvolutionLayer& layer,
-                                           const FeatureExtractorOptions& options, bool bare) {
+                                           bool bare) {
   convolution = register_module(
       "c", Conv2d(torch::nn::Conv2dOptions(in_channels, layer.out_channels, layer.kernel)
                       .stride(layer.stride)));
   if (bare) return;
-  norm = register_module("bn", BatchNorm2d(torch::nn::BatchNorm2dOptions(layer.out_channels)
-                                               .eps(options.norm_epsilon)
-                                               .momentum(options.norm_momentum)));
+  norm = register_module("bn", keras_norm(layer.out_channels));
 }
 
 FeatureExtractorImpl::FeatureExtractorImpl(FeatureExtractorOptions options, std::uint64_t seed)
@@ -54,7 +44,7 @@ FeatureExtractorImpl::FeatureExtractorImpl(FeatureExtractorOptions options, std:
     const std::size_t number = blocks_.size();
     const bool bare =
         options_.normalisation == Normalisation::none || number + 1 == options_.layers.size();
-    ConvolutionBlock block(in, layer, options_, bare);
+    ConvolutionBlock block(in, layer, bare);
     initialise(block->convolution, seed, number);
     blocks_.push_back(register_module(std::to_string(number), block));
     in = layer.out_channels;
@@ -96,7 +86,7 @@ Tensor FeatureExtractorImpl::forward(const Tensor& images, const DropoutKey& key
                      std::any_of(weights.begin(), weights.end(),
                                  [](const Tensor& weight) { return weight.requires_grad(); });
   if (graph || !every_block_is(false)) return forward_plain(images, key);
-  return evaluate_pass(pass_layers(), pass_options(), images);
+  return evaluate_pass(pass_layers(), options_.slope, images);
 }
 
 Tensor FeatureExtractorImpl::forward_plain(const Tensor& images, const DropoutKey& key) {
@@ -125,12 +115,13 @@ Tensor FeatureExtractorImpl::train_with_kernels(const Tensor& images, const Drop
     const torch::NoGradGuard no_gradient;
     blocks_[l]->norm->num_batches_tracked.add_(1);
   }
-  return train_pass(pass_layers(), pass_options(), images, keep, parameters());
+  return train_pass(pass_layers(), options_.slope, images, keep, parameters());
 }
 
 bool FeatureExtractorImpl::kernels_cover(const Tensor& images) const {
   return options_.padding == Padding::all && options_.normalisation == Normalisation::batch &&
-         images.device().is_cpu() && !autocast_on_cpu() &&
+         images.device().is_cpu() &&
+         c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCPU) &&  // no autocast
          (images.scalar_type() == torch::kFloat32 || images.scalar_type() == torch::kFloat64) &&
          !(images.requires_grad() && torch::GradMode::is_enabled());
 }
@@ -160,10 +151,6 @@ std::vector<PassLayer> FeatureExtractorImpl::pass_layers() const {
     layers.push_back(std::move(layer));
   }
   return layers;
-}
-
-PassOptions FeatureExtractorImpl::pass_options() const {
-  return {options_.slope, options_.norm_epsilon, options_.norm_momentum};
 }
 
 }  // namespace seam::nn

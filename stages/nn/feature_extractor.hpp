@@ -34,17 +34,14 @@ struct FeatureExtractorOptions {
   std::vector<ConvolutionLayer> layers;  ///< all except the last with norm, activation and dropout
   Padding padding = Padding::all;
   Normalisation normalisation = Normalisation::batch;
-  double slope = 0;             ///< of LeakyReLU below zero; 0: ReLU
-  double dropout = 0.3;         ///< probability that a channel of an image is zeroed
-  double norm_epsilon = 1e-3;   ///< Keras' default, which the released code uses
-  double norm_momentum = 0.01;  ///< weight of the new batch; Keras writes 0.99
+  double slope = 0;      ///< of LeakyReLU below zero; 0: ReLU
+  double dropout = 0.3;  ///< probability that a channel of an image is zeroed
 };
 
 /// One convolution, "c", and its normalisation, "bn", which a bare block lacks.
 class ConvolutionBlockImpl : public torch::nn::Module {
  public:
-  ConvolutionBlockImpl(std::int64_t in_channels, const ConvolutionLayer& layer,
-                       const FeatureExtractorOptions& options, bool bare);
+  ConvolutionBlockImpl(std::int64_t in_channels, const ConvolutionLayer& layer, bool bare);
 
   Conv2d convolution{nullptr};
   BatchNorm2d norm{nullptr};
@@ -76,7 +73,6 @@ class FeatureExtractorImpl : public ImageFeaturesImpl {
   /// Whether all blocks are in training mode, or none.
   [[nodiscard]] bool every_block_is(bool training) const;
   [[nodiscard]] std::vector<PassLayer> pass_layers() const;
-  [[nodiscard]] PassOptions pass_options() const;
   [[nodiscard]] torch::Tensor train_with_kernels(const torch::Tensor& images,
                                                  const DropoutKey& key) const;
 

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "stages/cpu/grain.hpp"
 

@@ -12,13 +12,11 @@ namespace seam::nn {
 /// `stream` separates the tensors of one network.
 [[nodiscard]] torch::Tensor glorot_uniform(const std::vector<std::int64_t>& shape,
                                            std::int64_t fan_in, std::int64_t fan_out,
-                                           std::uint64_t seed, std::uint64_t stream,
-                                           torch::ScalarType type = torch::kFloat32);
+                                           std::uint64_t seed, std::uint64_t stream);
 
 /// Normal numbers around zero.
 [[nodiscard]] torch::Tensor normal_values(const std::vector<std::int64_t>& shape, double deviation,
-                                          std::uint64_t seed, std::uint64_t stream,
-                                          torch::ScalarType type = torch::kFloat32);
+                                          std::uint64_t seed, std::uint64_t stream);
 
 /// The seed of LibTorch's generator: after the same torch::manual_seed, the functions here give the
 /// same weights.

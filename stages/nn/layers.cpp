@@ -51,11 +51,6 @@ Tensor bias_or_none(const Tensor& bias, const Tensor& x) {
   return bias.defined() ? narrowed(bias) : at::empty({0}, x.options());
 }
 
-/// LibTorch's operations accept a tensor of sizes or none.
-at::OptionalIntArrayRef no_sizes() {
-  return {};
-}
-
 /// A product of x with a weight takes one multiplication for each of the weight's elements and each
 /// row or pixel of x. 64 of them take as long as reading and writing an element.
 std::int64_t parts_for_product(const Tensor& x, const Tensor& weight) {
@@ -108,9 +103,9 @@ struct ConvolutionFunction : public Function<ConvolutionFunction> {
                  [&](std::int64_t part, std::int64_t first, std::int64_t rows) {
                    Tensor input;
                    std::tie(input, weights[part], biases[part]) = at::convolution_backward(
-                       dy.narrow(0, first, rows), x.narrow(0, first, rows), weight, no_sizes(),
-                       stride, padding, dilation, transposed, std::vector<std::int64_t>{0, 0},
-                       groups, {of_x, of_weight, of_bias});
+                       dy.narrow(0, first, rows), x.narrow(0, first, rows), weight,
+                       at::OptionalIntArrayRef(), stride, padding, dilation, transposed,
+                       std::vector<std::int64_t>{0, 0}, groups, {of_x, of_weight, of_bias});
                    if (of_x) dx.put(first, input);
                  });
     weights.resize(parts);
@@ -125,11 +120,6 @@ struct ConvolutionFunction : public Function<ConvolutionFunction> {
             Tensor()};
   }
 };
-
-/// [1,C,1,1]
-Tensor over_pixels(const Tensor& of_channels) {
-  return of_channels.view({1, -1, 1, 1});
-}
 
 struct NormalisationFunction : public Function<NormalisationFunction> {
   /// Mean and biased variance of the batch, combined from its parts as Chan, Golub and LeVeque
@@ -200,7 +190,9 @@ struct NormalisationFunction : public Function<NormalisationFunction> {
       const Tensor a = weight * inverse;
       const Tensor b = a * inverse * dw / -count;
       const Tensor c = a * db / -count - b * mean;
-      const auto like_x = [&](const Tensor& t) { return over_pixels(t.to(x.scalar_type())); };
+      const auto like_x = [&](const Tensor& t) {
+        return t.to(x.scalar_type()).view({1, -1, 1, 1});
+      };
       const Tensor of_x = like_x(b);
       const Tensor of_dy = like_x(a);
       const Tensor rest = like_x(c);

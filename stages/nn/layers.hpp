@@ -44,6 +44,15 @@ class BatchNorm2dImpl : public torch::nn::BatchNorm2dImpl {
 };
 TORCH_MODULE(BatchNorm2d);
 
+/// Keras' defaults for batch normalisation, which the released code of SCCapsNet uses. The momentum
+/// is the weight of the new batch; Keras writes 0.99.
+inline constexpr double keras_epsilon = 1e-3;
+inline constexpr double keras_momentum = 0.01;
+[[nodiscard]] inline BatchNorm2d keras_norm(std::int64_t channels) {
+  return BatchNorm2d(
+      torch::nn::BatchNorm2dOptions(channels).eps(keras_epsilon).momentum(keras_momentum));
+}
+
 class LinearImpl : public torch::nn::LinearImpl {
  public:
   using torch::nn::LinearImpl::LinearImpl;

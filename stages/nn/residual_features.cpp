@@ -1,6 +1,5 @@
 #include "stages/nn/residual_features.hpp"
 
-#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/types.h>
 
@@ -22,23 +21,15 @@ Conv2d block_convolution(std::int64_t in, std::int64_t out, std::int64_t kernel,
   return Conv2d(torch::nn::Conv2dOptions(in, out, kernel).stride(stride));
 }
 
-/// As in Keras and the released code.
-BatchNorm2d block_norm(std::int64_t channels) {
-  const FeatureExtractorOptions usual;
-  return BatchNorm2d(torch::nn::BatchNorm2dOptions(channels)
-                         .eps(usual.norm_epsilon)
-                         .momentum(usual.norm_momentum));
-}
-
 }  // namespace
 
 ResidualFeatureBlockImpl::ResidualFeatureBlockImpl(std::int64_t in, std::int64_t out)
     : conv1(register_module("conv1", block_convolution(in, out, 3, block_stride))),
       conv2(register_module("conv2", block_convolution(out, out, 3, 1))),
       shortcut(register_module("shortcut", block_convolution(in, out, 1, block_stride))),
-      bn1(register_module("bn1", block_norm(out))),
-      bn2(register_module("bn2", block_norm(out))),
-      shortcut_bn(register_module("shortcut_bn", block_norm(out))) {}
+      bn1(register_module("bn1", keras_norm(out))),
+      bn2(register_module("bn2", keras_norm(out))),
+      shortcut_bn(register_module("shortcut_bn", keras_norm(out))) {}
 
 Tensor ResidualFeatureBlockImpl::forward(const Tensor& x, double slope, double dropout,
                                          const DropoutKey& key, std::int64_t layer) {
@@ -58,7 +49,7 @@ ResidualFeaturesImpl::ResidualFeaturesImpl(ResidualFeaturesOptions options, std:
     throw Error("residual features need at least one block, and all sizes at least 1",
                 Fault::configuration);
   }
-  stem_ = register_module("stem", ConvolutionBlock(3, stem, FeatureExtractorOptions{}, false));
+  stem_ = register_module("stem", ConvolutionBlock(3, stem, false));
   std::uint64_t stream = 0;
   initialise(stem_->convolution, seed, stream++);
   std::int64_t in = stem.out_channels;

@@ -4,16 +4,6 @@
 #include "stages/export/exported_file.hpp"
 
 namespace seam::stages {
-namespace {
-
-void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  ExportedFile file(path);
-  file.write(bytes);
-  file.finish();
-  file.commit();
-}
-
-}  // namespace
 
 DrawnSet::DrawnSet(const std::filesystem::path& folder, const Context& context)
     : folder_(export_path(folder, context)),
@@ -23,7 +13,7 @@ DrawnSet::DrawnSet(const std::filesystem::path& folder, const Context& context)
 
 std::string DrawnSet::write_picture(const std::string& file,
                                     std::span<const std::uint8_t> bytes) const {
-  write_file(folder_ / epoch_ / file, std::as_bytes(bytes));
+  export_file(folder_ / epoch_ / file, std::as_bytes(bytes));
   return name_of(file);
 }
 
@@ -37,8 +27,8 @@ void DrawnSet::write(const std::string& kind, nlohmann::ordered_json content) co
   content["flow"] = flow_;
   content["epoch"] = number_;
   using Json = nlohmann::ordered_json;
-  const std::string text = content.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  write_file(folder_ / (epoch_ + ".json"), std::as_bytes(std::span(text)));
+  export_file(folder_ / (epoch_ + ".json"),
+              content.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace seam::stages

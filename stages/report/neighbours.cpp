@@ -7,7 +7,6 @@
 #include "stages/class_vocabulary.hpp"
 #include "stages/picture_paths.hpp"
 #include "stages/ranking_method.hpp"
-#include "stages/report/contact_sheet.hpp"
 
 namespace seam::stages {
 namespace {

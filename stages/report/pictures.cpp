@@ -1,8 +1,8 @@
 #include "stages/report/pictures.hpp"
 
-#include <torch/utils.h>
-
 #include <algorithm>
+
+#include <torch/utils.h>
 
 #include "stages/reconstruction.hpp"
 #include "stages/report/contact_sheet.hpp"

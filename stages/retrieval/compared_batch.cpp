@@ -1,9 +1,6 @@
 #include "stages/retrieval/compared_batch.hpp"
 
 #include <algorithm>
-#include <seam/error.hpp>
-#include <string>
-#include <string_view>
 
 namespace seam::stages {
 namespace {

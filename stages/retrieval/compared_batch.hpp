@@ -3,11 +3,9 @@
 #pragma once
 
 #include <torch/types.h>
-#include <cstdint>
 #include <seam/gallery.hpp>
 #include <seam/retrieval.hpp>
 #include <seam/tensor.hpp>
-#include <vector>
 
 namespace seam::stages {
 

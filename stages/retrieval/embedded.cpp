@@ -4,11 +4,7 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
-#include <optional>
-#include <seam/random.hpp>
 #include <seam/shard.hpp>
-#include <span>
-#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/dataset/csv.hpp"
@@ -82,8 +78,7 @@ std::vector<fs::path> parts_in(const fs::path& out) {
   std::sort(parts.begin(), parts.end());
   for (std::size_t at = 0; at < parts.size(); ++at) {
     const auto padded = [](std::size_t number) {
-      const std::string digits = std::to_string(number);
-      return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
+      return zero_padded(static_cast<std::int64_t>(number), 5);
     };
     const std::string expected = "part-" + padded(at) + "-of-" + padded(parts.size());
     if (parts[at].filename() != expected) {

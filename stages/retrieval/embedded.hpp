@@ -6,16 +6,8 @@
 /// Rows of parts are served by their `number`, so in the order of a single process.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <memory>
 #include <seam/listing.hpp>
 #include <seam/tensor.hpp>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace seam::stages {
 

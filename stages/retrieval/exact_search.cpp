@@ -8,8 +8,8 @@
 #include <limits>
 #include <seam/error.hpp>
 #include <seam/shape_text.hpp>
-#include <utility>
 
+#include "stages/counted.hpp"
 #include "stages/cpu/grain.hpp"
 #include "stages/diverged.hpp"
 #include "stages/retrieval/rounded_vectors.hpp"

@@ -18,10 +18,7 @@
 
 #include <torch/types.h>
 
-#include <cstdint>
 #include <seam/retrieval.hpp>
-#include <span>
-#include <vector>
 
 #include "stages/retrieval/query_search.hpp"
 

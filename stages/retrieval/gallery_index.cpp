@@ -3,14 +3,7 @@
 #include <torch/utils.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <functional>
-#include <memory>
 #include <numeric>
-#include <seam/error.hpp>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "stages/packed_texts.hpp"
 

@@ -6,14 +6,8 @@
 #pragma once
 
 #include <torch/types.h>
-#include <cstdint>
-#include <map>
 #include <seam/archive.hpp>
 #include <seam/gallery.hpp>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "stages/retrieval/exact_search.hpp"
 

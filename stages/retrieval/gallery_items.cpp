@@ -1,8 +1,6 @@
 #include "stages/retrieval/gallery_items.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <string>
 
 #include "stages/picture_paths.hpp"
 

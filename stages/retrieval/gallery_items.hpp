@@ -1,16 +1,9 @@
 /// The items and categories of a gallery's rows, and which row is the query itself.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <optional>
 #include <seam/gallery.hpp>
 #include <seam/packet.hpp>
-#include <span>
-#include <string>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 namespace seam::stages {
 

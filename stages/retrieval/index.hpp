@@ -5,8 +5,6 @@
 
 #include <seam/reference.hpp>
 #include <seam/tensor.hpp>
-#include <string_view>
-#include <vector>
 
 #include "stages/published_lists.hpp"
 #include "stages/retrieval/gallery_index.hpp"

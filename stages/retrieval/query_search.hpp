@@ -5,12 +5,8 @@
 ///                                                            by gallery row
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <seam/retrieval.hpp>
-#include <span>
-#include <vector>
 
 #include "stages/retrieval/search_kernels.hpp"
 

@@ -2,16 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <span>
-#include <string>
-#include <utility>
 
 #include "stages/class_vocabulary.hpp"
 #include "stages/counted.hpp"
-#include "stages/listed_files.hpp"
 #include "stages/published/published_rows.hpp"
 #include "stages/ranking_method.hpp"
-#include "stages/retrieval/recall_report.hpp"
 
 namespace seam::stages {
 
@@ -151,17 +146,10 @@ void Recall::check_same_search(const Rankings& rankings) const {
 }
 
 void Recall::check_searched(const SearchedGallery& searched, std::size_t queries) {
-  if (searched.images.size() != queries) {
-    throw Error("the fields of one batch must have the same number of rows, but 'rankings' has " +
-                    std::to_string(queries) + " and 'searched_gallery' has " +
-                    std::to_string(searched.images.size()),
-                Fault::internal);
-  }
-  if (!searched.own_category.empty() && searched.own_category.size() != queries) {
-    throw Error("the fields of one batch must have the same number of rows, but 'rankings' has " +
-                    std::to_string(queries) + " and the categories of 'searched_gallery' have " +
-                    std::to_string(searched.own_category.size()),
-                Fault::internal);
+  check_same_rows("'rankings' has", queries, "'searched_gallery' has", searched.images.size());
+  if (!searched.own_category.empty()) {
+    check_same_rows("'rankings' has", queries, "the categories of 'searched_gallery' have",
+                    searched.own_category.size());
   }
   // All images without item would count as images of one item.
   if (!searched.without_item.empty()) {
@@ -226,11 +214,9 @@ void Recall::process(const Packet& packet, Context& /*context*/) {
   }
   const bool categories = packet.has(field::categories);
   const std::size_t queries = rankings.item.size();
-  if (categories && packet[field::categories].size() != queries) {
-    throw Error("the fields of one batch must have the same number of rows, but 'rankings' has " +
-                    std::to_string(queries) + " and 'categories' has " +
-                    std::to_string(packet[field::categories].size()),
-                Fault::internal);
+  if (categories) {
+    check_same_rows("'rankings' has", queries, "'categories' has",
+                    packet[field::categories].size());
   }
   if (queries == 0) return;
   const SearchedGallery* const searched =

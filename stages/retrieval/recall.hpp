@@ -3,19 +3,14 @@
 ///     rankings, items, categories ──► [ retrieval.recall ] ──► metrics, report
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <seam/category_names.hpp>
 #include <seam/reference.hpp>
 #include <seam/retrieval.hpp>
 #include <seam/stage.hpp>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "stages/counted_once.hpp"
 #include "stages/export/outcomes.hpp"
+#include "stages/picture_paths.hpp"
 #include "stages/published_lists.hpp"
 #include "stages/retrieval/recall_at_k.hpp"
 #include "stages/retrieval/recall_report.hpp"

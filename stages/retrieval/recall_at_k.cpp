@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <seam/error.hpp>
-#include <string>
-#include <utility>
 
 namespace seam::stages {
 namespace {

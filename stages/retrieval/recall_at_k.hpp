@@ -10,15 +10,12 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <seam/bootstrap.hpp>
 #include <set>
-#include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace seam::stages {
 

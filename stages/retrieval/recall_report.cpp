@@ -1,11 +1,10 @@
 #include "stages/retrieval/recall_report.hpp"
 
-#include <cstddef>
 #include <seam/error.hpp>
 
 #include "stages/counted.hpp"
 #include "stages/decimals.hpp"
-#include "stages/listed_files.hpp"
+#include "stages/picture_paths.hpp"
 #include "stages/published/published_rows.hpp"
 #include "stages/ranking_method.hpp"
 #include "stages/table_cell.hpp"
@@ -36,14 +35,6 @@ std::string bounded(const std::optional<Bounded>& of, const Uncertainty& uncerta
     text += " (" + precise(of->pessimistic) + " to " + precise(of->optimistic) + ")";
   }
   return text;
-}
-
-/// A category's cell in a Markdown table.
-std::string category_text(std::int64_t category, const std::vector<std::string>& names) {
-  if (category < 0) return "unknown";
-  const auto at = static_cast<std::size_t>(category);
-  if (at >= names.size() || names[at].empty()) return std::to_string(category);
-  return table_cell(names[at]);
 }
 
 /// Rows with the interval, bounds and chance of each recall.
@@ -242,8 +233,8 @@ std::string recall_table(const Evaluation& evaluation, const std::vector<MaskRes
         "gallery images in random order.\n";
   }
   if (!evaluation.query_lists.empty() || !evaluation.gallery_lists.empty()) {
-    text += "\nLists that were read: queries " + listed(evaluation.query_lists) + ", gallery " +
-            listed(evaluation.gallery_lists) + ".\n";
+    text += "\nLists that were read: queries " + names_of_lists(evaluation.query_lists) +
+            ", gallery " + names_of_lists(evaluation.gallery_lists) + ".\n";
   }
   const std::string reason = incomparable(evaluation, first);
   if (!reason.empty()) {
@@ -271,8 +262,8 @@ std::string ranking_table(const std::vector<MaskResult>& results) {
 std::string category_table(const MaskResult& result, const std::vector<std::string>& names) {
   std::string text = head(result.recall, "| category | items | queries |", 3);
   for (const auto& [category, recall] : result.recall.by_category) {
-    text += "| " + category_text(category, names) + " | " + grouped(recall.items) + " | " +
-            grouped(recall.queries) + " |";
+    text += "| " + (category < 0 ? "unknown" : class_cell(category, names)) + " | " +
+            grouped(recall.items) + " | " + grouped(recall.queries) + " |";
     for (const double share : recall.recall) text += " " + percent(share) + " |";
     text += "\n";
   }

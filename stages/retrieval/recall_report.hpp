@@ -2,15 +2,11 @@
 /// mask.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <seam/retrieval.hpp>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "stages/retrieval/recall_at_k.hpp"
-#include "stages/retrieval/recall_report.hpp"
 
 namespace seam::stages {
 

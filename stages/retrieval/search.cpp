@@ -1,13 +1,10 @@
 #include "stages/retrieval/search.hpp"
 
 #include <algorithm>
-#include <span>
-#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/picture_paths.hpp"
 #include "stages/retrieval/compared_batch.hpp"
-#include "stages/retrieval/gallery_items.hpp"
 
 namespace seam::stages {
 
@@ -206,13 +203,6 @@ std::vector<SearchedCategory> Search::categories_of(
   return found;
 }
 
-void Search::count_own_images(const Packet& query, const std::vector<std::int64_t>& left_out) {
-  for (std::size_t i = 0; i < left_out.size(); ++i) {
-    if (left_out[i] >= 0) continue;
-    if (not_in_gallery_++ == 0) first_not_in_gallery_ = query[field::origins][i].text();
-  }
-}
-
 Ranking Search::ranking_under(Mask mask, const Packet& query,
                               const std::vector<std::int64_t>& items,
                               const std::vector<std::int64_t>& left_out) const {
@@ -257,7 +247,12 @@ void Search::process(Packet& packet, Context& context) {
                                                  ? rows_of_themselves(*gallery_, items_, query)
                                                  : std::vector<std::int64_t>(count, -1);
   queries_ += static_cast<std::int64_t>(count);
-  if (exclude_self_) count_own_images(query, left_out);
+  if (exclude_self_) {
+    for (std::size_t i = 0; i < left_out.size(); ++i) {
+      if (left_out[i] >= 0) continue;
+      if (not_in_gallery_++ == 0) first_not_in_gallery_ = query[field::origins][i].text();
+    }
+  }
   const std::string itself = finding_itself(query, left_out);
   if (!itself.empty() && !told_of_itself_) {
     told_of_itself_ = true;

@@ -5,15 +5,8 @@
 ///                          retrieval.index
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <optional>
 #include <seam/gallery.hpp>
-#include <set>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "stages/retrieval/gallery_items.hpp"
 #include "stages/retrieval/searched_gallery.hpp"
@@ -43,7 +36,6 @@ class Search final : public Compute<Transform> {
                                             const std::vector<std::int64_t>& left_out) const;
   [[nodiscard]] std::vector<SearchedCategory> categories_of(
       const Packet& query, const std::vector<std::int64_t>& left_out) const;
-  void count_own_images(const Packet& query, const std::vector<std::int64_t>& left_out);
   [[nodiscard]] retrieval::Ranking ranking_under(retrieval::Mask mask, const Packet& query,
                                                  const std::vector<std::int64_t>& items,
                                                  const std::vector<std::int64_t>& left_out) const;

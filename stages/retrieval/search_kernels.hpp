@@ -27,7 +27,6 @@ struct Found {
   std::uint32_t which;
 };
 
-/// The most expensive loops after the matrix product, for the current processor.
 struct Kernels {
   double (*inner_product)(const float*, const float*, std::int64_t);
   Found (*find_at_most)(const Scores&, std::int64_t begin, std::int64_t end, float threshold);

@@ -3,11 +3,8 @@
 ///     retrieval.search ── rankings, searched_gallery ──► retrieval.recall
 #pragma once
 
-#include <cstdint>
 #include <seam/field.hpp>
 #include <set>
-#include <string>
-#include <vector>
 
 namespace seam::stages {
 

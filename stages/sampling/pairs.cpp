@@ -133,10 +133,7 @@ void DrawnPairs::write_list(const Context& context) const {
     text += csv_line({std::to_string(number), fixed_[number].same ? "1" : "0", first.origin().item,
                       second.origin().item, first.get(field::item), second.get(field::item)});
   }
-  ExportedFile file(export_path("pairs", context).string() + ".csv");
-  file.write(text);
-  file.finish();
-  file.commit();
+  export_file(export_path("pairs", context).string() + ".csv", text);
 }
 
 Pair DrawnPairs::pair(std::int64_t number, const Context& context) const {

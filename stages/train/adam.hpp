@@ -1,12 +1,6 @@
 /// Stage `train.adam`: Adam, AMSGrad and AdamW.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "stages/train/optimizer.hpp"
 
 namespace seam::stages {

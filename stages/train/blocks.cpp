@@ -1,11 +1,10 @@
 #include "stages/train/blocks.hpp"
 
+#include <algorithm>
+
 #include <ATen/Parallel.h>
 #include <torch/types.h>
 #include <torch/utils.h>
-
-#include <algorithm>
-#include <cstdint>
 
 namespace seam::stages {
 namespace {

@@ -6,9 +6,6 @@
 
 #include <seam/tensor.hpp>
 
-#include <functional>
-#include <vector>
-
 namespace seam::stages {
 
 /// Calls f, without gradients, for the same part of each of these tensors of one shape, until it

@@ -3,8 +3,6 @@
 
 #include <seam/tensor.hpp>
 
-#include <vector>
-
 namespace seam::stages {
 
 /// Root of the sum of squares over all elements. On a CPU in double and in a fixed order, so that

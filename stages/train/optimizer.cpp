@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "stages/counted.hpp"
 #include "stages/train/gradient.hpp"
@@ -92,7 +91,7 @@ void Optimizer::begin(Context& context) {
   for (Trainable* stage : trainables_) {
     if (std::ranges::find(stages_, stage) == stages_.end()) stages_.push_back(stage);
   }
-  find_all_weights();
+  for (Trainable* stage : stages_) find_weights(*stage);
   check_no_decay();
   forget_gradients();
   in_flow_.clear();
@@ -107,10 +106,6 @@ void Optimizer::begin(Context& context) {
         "the flow",
         Fault::configuration);
   }
-}
-
-void Optimizer::find_all_weights() {
-  for (Trainable* stage : stages_) find_weights(*stage);
 }
 
 std::vector<std::size_t> Optimizer::find_weights(Trainable& stage) {
@@ -300,7 +295,7 @@ void Optimizer::save(Archive& archive) const {
 
 void Optimizer::load(const Archive& archive) {
   step_ = archive.integer("step");
-  find_all_weights();
+  for (Trainable* stage : stages_) find_weights(*stage);
   const std::vector<std::string> names = moments();
   std::set<std::string, std::less<>> taken{"step"};
   for (Trained& trained : weights_) {

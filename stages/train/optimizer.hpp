@@ -6,13 +6,6 @@
 
 #include <seam/tensor.hpp>
 
-#include <cstdint>
-#include <functional>
-#include <set>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "stages/train/schedule.hpp"
 
 namespace seam::stages {
@@ -72,7 +65,6 @@ class Optimizer : public Compute<Sink> {
 
   /// The indices in weights_ of a stage's weights; new ones are added.
   std::vector<std::size_t> find_weights(Trainable& stage);
-  void find_all_weights();
   /// Throws seam::Error for a pattern of no_decay that matches no weight.
   void check_no_decay() const;
   /// The gradients of this batch's loss. Throws seam::Error if there are none, or they cannot be

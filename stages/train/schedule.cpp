@@ -1,11 +1,8 @@
 #include "stages/train/schedule.hpp"
 
-#include <seam/error.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <string>
 
 #include "stages/counted.hpp"
 

@@ -7,10 +7,6 @@
 #include <seam/context.hpp>
 #include <seam/declaration.hpp>
 
-#include <cstdint>
-#include <optional>
-#include <vector>
-
 namespace seam::stages {
 
 enum class Schedule : std::uint8_t {

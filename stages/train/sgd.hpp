@@ -1,11 +1,6 @@
 /// Stage `train.sgd`: stochastic gradient descent, with momentum.
 #pragma once
 
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "stages/train/optimizer.hpp"
 
 namespace seam::stages {

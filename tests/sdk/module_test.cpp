@@ -230,6 +230,10 @@ TEST(ModuleStage, RenamesAndSkips) {
   EXPECT_REFUSED(
       mistyped.harness.open(), Fault::configuration,
       "'skip' of stage 'model': no weight matches 'fc_2.*'; the weights are conv.weight");
+  Trial nothing;
+  nothing.harness.set("weights", file.string()).set("skip", Value{std::vector<std::string>{"*"}});
+  EXPECT_REFUSED(nothing.harness.open(), Fault::configuration,
+                 "'skip' excludes all of its weights");
   Trial without_file;
   without_file.harness.set("skip", Value{std::vector<std::string>{"fc2.*"}});
   EXPECT_REFUSED(without_file.harness.open(), Fault::configuration, "no 'weights'");

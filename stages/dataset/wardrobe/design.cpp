@@ -1,7 +1,6 @@
 #include "stages/dataset/wardrobe/design.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <initializer_list>
 #include <seam/random.hpp>

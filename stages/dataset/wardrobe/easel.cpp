@@ -1,7 +1,6 @@
 #include "stages/dataset/wardrobe/easel.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 

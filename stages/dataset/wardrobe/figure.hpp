@@ -1,7 +1,6 @@
 /// The person and the garment, painted on an easel.
 #pragma once
 
-#include <array>
 #include <seam/random.hpp>
 
 #include "stages/dataset/wardrobe/design.hpp"

@@ -12,7 +12,6 @@
 #include <opencv2/imgcodecs.hpp>
 #include <seam/error.hpp>
 #include <seam/random.hpp>
-#include <span>
 #include <sstream>
 #include <system_error>
 

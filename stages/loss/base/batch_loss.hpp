@@ -6,10 +6,7 @@
 
 #include <seam/loss.hpp>
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
+#include "stages/counted.hpp"
 #include "stages/diverged.hpp"
 #include "stages/loss/base/item_labels.hpp"
 #include "stages/loss/base/measured_loss.hpp"

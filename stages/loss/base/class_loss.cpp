@@ -1,12 +1,11 @@
 #include "stages/loss/base/class_loss.hpp"
 
+#include <limits>
+
 #include <torch/types.h>
 
-#include <limits>
-#include <string>
-
 #include "stages/loss/base/item_labels.hpp"
-#include "stages/loss/base/rows.hpp"
+#include "stages/picture_paths.hpp"
 
 namespace seam::stages {
 

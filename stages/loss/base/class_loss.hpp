@@ -10,9 +10,6 @@
 #include <seam/loss.hpp>
 #include <seam/reference.hpp>
 
-#include <cstdint>
-#include <string_view>
-
 #include "stages/class_vocabulary.hpp"
 #include "stages/loss/base/item_proxies.hpp"
 #include "stages/served_items.hpp"

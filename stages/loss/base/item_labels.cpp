@@ -1,9 +1,8 @@
 #include "stages/loss/base/item_labels.hpp"
 
 #include <algorithm>
-#include <map>
 
-#include "stages/loss/base/rows.hpp"
+#include "stages/picture_paths.hpp"
 
 namespace seam::stages {
 

@@ -1,13 +1,14 @@
-/// Which rows of a batch show the same item, for losses over its pairs.
+/// Checks of the rows of a batch, and which of them show the same item, for losses over its pairs.
 #pragma once
 
 #include <seam/tensor.hpp>
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 namespace seam::stages {
+
+/// Throws seam::Error for a batch without rows.
+inline void check_rows(std::int64_t rows) {
+  if (rows == 0) throw Error("the batch has no rows, and a mean needs one");
+}
 
 /// Throws seam::Error naming the first row without an item.
 void check_items(const Packet& packet);

@@ -7,16 +7,6 @@
 #include "stages/packed_numbers.hpp"
 
 namespace seam::stages {
-namespace {
-
-std::vector<std::int64_t> lengths_of(const std::vector<std::string>& texts) {
-  std::vector<std::int64_t> lengths;
-  lengths.reserve(texts.size());
-  for (const std::string& text : texts) lengths.push_back(static_cast<std::int64_t>(text.size()));
-  return lengths;
-}
-
-}  // namespace
 
 void ItemProxies::assign(const std::set<std::string, std::less<>>& items) {
   if (!empty() || static_cast<std::int64_t>(items.size()) > proxies_) return;
@@ -86,9 +76,13 @@ void ItemProxies::set_number(std::int64_t proxies) {
 }
 
 void ItemProxies::save(Archive& archive) const {
-  put_numbers(archive, "item_lengths", lengths_of(names_));
+  std::vector<std::int64_t> lengths;
   std::string text;
-  for (const std::string& name : names_) text += name;
+  for (const std::string& name : names_) {
+    lengths.push_back(static_cast<std::int64_t>(name.size()));
+    text += name;
+  }
+  put_numbers(archive, "item_lengths", lengths);
   archive.put("items", text);
   put_numbers(archive, "untrained", {untrained_.begin(), untrained_.end()});
 }

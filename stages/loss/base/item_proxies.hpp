@@ -7,13 +7,8 @@
 
 #include <seam/archive.hpp>
 
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <set>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace seam::stages {
 

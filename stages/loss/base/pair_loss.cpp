@@ -2,8 +2,6 @@
 
 #include <torch/types.h>
 
-#include <vector>
-
 #include "stages/counted.hpp"
 #include "stages/same.hpp"
 

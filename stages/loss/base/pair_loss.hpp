@@ -5,9 +5,6 @@
 
 #include <seam/loss.hpp>
 
-#include <cstdint>
-#include <string>
-
 namespace seam::stages {
 
 enum class PairedDistance : std::uint8_t {

@@ -1,10 +1,8 @@
 #include "stages/loss/base/proxy_loss.hpp"
 
 #include <torch/types.h>
-#include <seam/contract.hpp>
 
 #include <cmath>
-#include <string>
 
 #include "stages/loss/base/item_labels.hpp"
 

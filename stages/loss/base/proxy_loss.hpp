@@ -7,10 +7,6 @@
 #include <seam/loss.hpp>
 #include <seam/reference.hpp>
 
-#include <cstdint>
-#include <optional>
-#include <vector>
-
 #include "stages/loss/base/item_proxies.hpp"
 #include "stages/loss/base/measured_loss.hpp"
 #include "stages/served_items.hpp"

@@ -9,8 +9,6 @@
 #include <seam/contract.hpp>
 #include <seam/module.hpp>
 
-#include <string>
-
 #include "stages/nn/capsule_network.hpp"
 #include "stages/nn/initialisation.hpp"
 #include "stages/reconstruction.hpp"

@@ -5,8 +5,6 @@
 
 #include <seam/module.hpp>
 
-#include <string>
-
 namespace seam::stages {
 
 /// `Options` has `dimensions` and `unit_length`.

@@ -1,5 +1,7 @@
 #include "stages/model/base/residual.hpp"
 
+#include <algorithm>
+
 #include <ATen/Parallel.h>
 #include <torch/nn/init.h>
 #include <torch/nn/module.h>
@@ -8,14 +10,9 @@
 #include <torch/types.h>
 #include <seam/error.hpp>
 
-#include <algorithm>
-#include <memory>
-#include <string>
-#include <utility>
-
+#include "stages/counted.hpp"
 #include "stages/nn/embedding.hpp"
 #include "stages/nn/fixed_parts.hpp"
-#include "stages/width_by_height.hpp"
 
 namespace seam::nn {
 namespace {

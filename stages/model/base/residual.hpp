@@ -29,10 +29,6 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/pimpl.h>
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "stages/model/base/classifier_stage.hpp"
 #include "stages/nn/layers.hpp"
 #include "stages/nn/pooling.hpp"

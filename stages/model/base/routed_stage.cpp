@@ -3,14 +3,10 @@
 #include "stages/decimals.hpp"
 
 namespace seam::stages {
-namespace {
-
-/// Four networks that were trained with three iterations had 0.999 and more (docs/scores.md).
-constexpr double cosine_without_effect = 0.999;
-
-}  // namespace
 
 void RoutingRecord::begin(const Context& context) {
+  // Four networks that were trained with three iterations had 0.999 and more (docs/scores.md).
+  constexpr double cosine_without_effect = 0.999;
   if (context.training() || warned_ || !trained_ || *trained_->cosine < cosine_without_effect)
     return;
   warned_ = true;

@@ -8,8 +8,6 @@
 
 #include <seam/module.hpp>
 
-#include <optional>
-
 #include "stages/nn/routing_statistics.hpp"
 
 namespace seam::stages {
