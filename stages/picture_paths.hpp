@@ -59,7 +59,7 @@ namespace seam::stages {
   return origin.text() + (indexed ? "#" + std::to_string(batch[field::indices][row]) : "");
 }
 
-/// Throws seam::Error (internal) if two fields of a batch have different numbers of rows. The texts
+/// Throws seam::Error (internal) if two parts of a batch have different numbers of rows. The texts
 /// are subjects with their verbs, such as "'categories' has".
 inline void check_same_rows(std::string_view field, std::size_t rows, std::string_view other,
                             std::size_t other_rows) {
@@ -76,11 +76,7 @@ inline void check_same_rows(std::string_view field, std::size_t rows, std::strin
   std::vector<std::string> files(rows);
   if (!batch.has(field::paths)) return files;
   const std::vector<std::filesystem::path>& paths = batch[field::paths];
-  if (paths.size() != rows) {
-    throw Error("the fields of one batch must have the same number of rows, but 'paths' has " +
-                    std::to_string(paths.size()) + ", and the batch has " + std::to_string(rows),
-                Fault::internal);
-  }
+  check_same_rows("'paths' has", paths.size(), "the batch has", rows);
   for (std::size_t row = 0; row < rows; ++row) {
     if (!paths[row].empty()) files[row] = picture_file(paths[row]);
   }

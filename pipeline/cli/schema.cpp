@@ -8,6 +8,7 @@
 #include "pipeline/cli/loading.hpp"
 #include "pipeline/cli/stage_text.hpp"
 #include "pipeline/config/host_tables.hpp"
+#include "pipeline/config/parameter_value.hpp"
 #include "pipeline/config/sweep.hpp"
 #include "pipeline/config/values.hpp"
 #include "pipeline/plugins/registry.hpp"

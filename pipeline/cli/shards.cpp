@@ -68,8 +68,8 @@ void count_part(const RunFolder& run, ListedPart& part) {
         part.packets += stage.emitted;
         part.listings[stage.stage] = stage.listing;  // 0 if the source found nothing
       }
-      part.lost += stage.failed + stage.dropped_total();
     }
+    part.lost += lost_packets(flow);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "pipeline/config/checks.hpp"
+#include "pipeline/config/folders.hpp"
 
 #include <fmt/format.h>
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "pipeline/config/host_tables.hpp"
+#include "pipeline/config/parameter_value.hpp"
 #include "pipeline/config/values.hpp"
 #include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"

@@ -1,4 +1,4 @@
-#include "pipeline/config/checks.hpp"
+#include "pipeline/config/kept_metric.hpp"
 
 #include <fmt/format.h>
 

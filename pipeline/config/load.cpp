@@ -9,13 +9,16 @@
 #include <utility>
 
 #include "pipeline/config/category_outputs.hpp"
-#include "pipeline/config/checks.hpp"
 #include "pipeline/config/fields.hpp"
 #include "pipeline/config/findings.hpp"
 #include "pipeline/config/flows.hpp"
+#include "pipeline/config/folders.hpp"
+#include "pipeline/config/kept_metric.hpp"
 #include "pipeline/config/like.hpp"
 #include "pipeline/config/merge.hpp"
 #include "pipeline/config/paths.hpp"
+#include "pipeline/config/replicates.hpp"
+#include "pipeline/config/resolved.hpp"
 #include "pipeline/config/settings.hpp"
 #include "pipeline/config/stages.hpp"
 #include "pipeline/config/sweep.hpp"

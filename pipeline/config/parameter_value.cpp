@@ -1,3 +1,5 @@
+#include "pipeline/config/parameter_value.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

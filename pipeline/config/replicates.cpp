@@ -1,4 +1,4 @@
-#include "pipeline/config/checks.hpp"
+#include "pipeline/config/replicates.hpp"
 
 #include <fmt/format.h>
 

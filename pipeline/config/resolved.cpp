@@ -1,8 +1,9 @@
+#include "pipeline/config/resolved.hpp"
+
 #include <fmt/format.h>
 
 #include "pipeline/config/category_outputs.hpp"
 #include "pipeline/config/host_tables.hpp"
-#include "pipeline/config/stages.hpp"
 
 namespace seam::host {
 namespace {

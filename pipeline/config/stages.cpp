@@ -9,6 +9,7 @@
 
 #include "pipeline/config/flow_text.hpp"
 #include "pipeline/config/host_tables.hpp"
+#include "pipeline/config/parameter_value.hpp"
 #include "pipeline/config/values.hpp"
 #include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"

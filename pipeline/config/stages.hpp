@@ -42,10 +42,6 @@ void check_references(const std::vector<StageDraft>& stages, Findings& findings)
 /// Points the references of checked stages at each other.
 void bind_references(const std::vector<StageDraft>& stages);
 
-/// The checked pipeline as one complete TOML text: no `extends`, no variables, all defaults. It
-/// reads back as the same pipeline. Values that are a stage's defaults are marked so.
-std::string resolved_text(const PipelineSpec& spec, const std::vector<StageDraft>& stages);
-
 const StageDraft* find_stage(const std::vector<StageDraft>& stages, std::string_view name);
 std::vector<std::string> names_of(const std::vector<StageDraft>& stages);
 

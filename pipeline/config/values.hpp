@@ -35,13 +35,4 @@ const Table* read_table(const Table& tree, const std::string& key, Findings& fin
 
 /// A single value that is not a list, a table or a date.
 std::optional<Value> scalar(const Node& node);
-
-/// The value of a declared parameter of a stage or of the host, or nullopt after a report. `owner`
-/// is the owner of the key: "image.resize", "[limits]", ... For broken nodes, nullopt without a
-/// report.
-std::optional<Value> read_parameter_value(const Entry& key, const ParameterInfo& parameter,
-                                          const std::string& owner, Findings& findings);
-/// Whether a parameter of this kind takes several values.
-bool is_list(ValueKind kind);
-
 }  // namespace seam::host

@@ -85,11 +85,10 @@ std::set<std::string> flows_measured(const RunFolder& run, const Flows& flows,
   return found;
 }
 
-/// Packets that failed or were dropped in each run of the flow: these are not measured.
+/// Lost packets in each run of the flow: these are not measured.
 std::string lost_in_flow(const FlowTotal& total) {
-  std::uint64_t lost = 0;
-  for (const StageCount& stage : total.stages) lost += stage.failed + stage.dropped_total();
-  return fmt::format("{:.6g}", static_cast<double>(lost) / static_cast<double>(total.times));
+  return fmt::format("{:.6g}",
+                     static_cast<double>(lost_packets(total)) / static_cast<double>(total.times));
 }
 
 /// The position after the last of the stages that is also in `others`; their begin if none is.

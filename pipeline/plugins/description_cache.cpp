@@ -4,21 +4,15 @@
 #include <unistd.h>
 
 #include <array>
-#include <concepts>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <optional>
-#include <stdexcept>
 #include <string_view>
 #include <system_error>
-#include <type_traits>
 #include <utility>
-#include <variant>
-#include <vector>
 
-#include "pipeline/text/json.hpp"
+#include "pipeline/plugins/description_json.hpp"
 #include "seam/random.hpp"
 
 namespace seam::host {
@@ -32,170 +26,6 @@ std::string values_text(const DescriptionCache::Values& values) {
   std::string text;
   for (const auto& [name, value] : values) text += name + " = " + to_text(value) + "\n";
   return text;
-}
-
-// Complete stage descriptions in JSON, except for their functions, which belong to a live stage.
-// Only for binary forms of JSON: strings may contain any bytes, and numbers may be infinite.
-//
-// Each structure becomes an array of the members that members_of() passes to `use`. The structured
-// bindings name every member: a new one does not compile until it is named here. Description has a
-// base class, which bindings do not allow: a new member of it must not be forgotten.
-
-template <class T, class Structure>
-concept Is = std::same_as<std::remove_const_t<T>, Structure>;
-
-template <Is<Condition> T, class Use>
-void members_of(T& condition, const Use& use) {
-  auto& [parameter, values] = condition;
-  use(parameter, values);
-}
-
-template <Is<ParameterInfo> T, class Use>
-void members_of(T& parameter, const Use& use) {
-  auto& [name, doc, unit, kind, default_value, required, least, most, choices, renamed_from,
-         interface, folder_with, exists_in, initial, from_field, role, unused_with, only_with,
-         is_preset, preset_defaults, assign, bind] = parameter;
-  use(name, doc, unit, kind, default_value, required, least, most, choices, renamed_from, interface,
-      folder_with, exists_in, initial, from_field, role, unused_with, only_with, is_preset,
-      preset_defaults);
-}
-
-template <Is<FieldInfo> T, class Use>
-void members_of(T& field, const Use& use) {
-  auto& [name, type, contract, doc, gathered_type, gathered_contract, values, values_of] = field;
-  use(name, type, contract, doc, gathered_type, gathered_contract, values, values_of);
-}
-
-template <Is<GatheredField> T, class Use>
-void members_of(T& gathered, const Use& use) {
-  auto& [from, name] = gathered;
-  use(from, name);
-}
-
-template <Is<OfferedInterface> T, class Use>
-void members_of(T& offered, const Use& use) {
-  auto& [interface, target] = offered;
-  use(interface);
-}
-
-template <Is<UpstreamReference> T, class Use>
-void members_of(T& upstream, const Use& use) {
-  auto& [interface, doc, add, clear] = upstream;
-  use(interface, doc);
-}
-
-template <Is<Headline> T, class Use>
-void members_of(T& headline, const Use& use) {
-  auto& [metric, better] = headline;
-  use(metric, better);
-}
-
-template <Is<Configured> T, class Use>
-void members_of(T& configured, const Use& use) {
-  auto& [needs, accepts, provides, gathers, labels_read, headlines, keeps_state, state_made_by_flow,
-         replaces_packets, trains, only_writes] = configured;
-  use(needs, accepts, provides, gathers, labels_read, headlines, keeps_state, state_made_by_flow,
-      replaces_packets, trains, only_writes);
-}
-
-template <Is<Description> T, class Use>
-void members_of(T& description, const Use& use) {
-  using Base = std::conditional_t<std::is_const_v<T>, const Configured, Configured>;
-  use(static_cast<Base&>(description), description.doc, description.parameters, description.offers,
-      description.upstream);
-}
-
-template <Is<DescriptionCache::StageRecord> T, class Use>
-void members_of(T& record, const Use& use) {
-  auto& [kind, on_compute_thread, description, configured] = record;
-  use(kind, on_compute_thread, description, configured);
-}
-
-template <class T>
-concept Structure = requires(T& value) {
-  members_of(value, [](auto&... /*members*/) {});
-};
-
-template <class T>
-Json written(const T& value) {
-  return Json(value);
-}
-
-/// [position in the variant, value]: the type of an empty list is not evident from its value.
-Json written(const Value& value) {
-  return Json::array(
-      {value.index(), std::visit([](const auto& held) { return Json(held); }, value)});
-}
-
-template <Structure T>
-Json written(const T& value);
-
-template <class T>
-Json written(const std::optional<T>& value) {
-  return value ? written(*value) : Json();
-}
-
-template <class T>
-Json written(const std::vector<T>& list) {
-  return list_json(list, [](const T& element) { return written(element); });
-}
-
-template <class T>
-Json written(const std::map<std::string, T>& map) {
-  Json json = Json::object();
-  for (const auto& [key, element] : map) json[key] = written(element);
-  return json;
-}
-
-template <Structure T>
-Json written(const T& value) {
-  Json json = Json::array();
-  members_of(value, [&](const auto&... members) { (json.push_back(written(members)), ...); });
-  return json;
-}
-
-template <class T>
-void read_value(const Json& json, T& value) {
-  json.get_to(value);
-}
-
-template <std::size_t... positions>
-Value value_at(std::size_t position, const Json& json, std::index_sequence<positions...> /*all*/) {
-  Value value;
-  const bool known = ((position == positions &&
-                       (value = json.get<std::variant_alternative_t<positions, Value>>(), true)) ||
-                      ...);
-  if (!known) throw std::out_of_range("a value of no known kind");
-  return value;
-}
-
-void read_value(const Json& json, Value& value) {
-  value = value_at(json.at(0).get<std::size_t>(), json.at(1),
-                   std::make_index_sequence<std::variant_size_v<Value>>());
-}
-
-template <Structure T>
-void read_value(const Json& json, T& value);
-
-template <class T>
-void read_value(const Json& json, std::optional<T>& value) {
-  if (!json.is_null()) read_value(json, value.emplace());
-}
-
-template <class T>
-void read_value(const Json& json, std::vector<T>& list) {
-  for (const Json& element : json) read_value(element, list.emplace_back());
-}
-
-template <class T>
-void read_value(const Json& json, std::map<std::string, T>& map) {
-  for (const auto& [key, element] : json.items()) read_value(element, map[key]);
-}
-
-template <Structure T>
-void read_value(const Json& json, T& value) {
-  std::size_t at = 0;
-  members_of(value, [&](auto&... members) { (read_value(json.at(at++), members), ...); });
 }
 
 /// Repeats the declaration of another stage; never processes a packet.
@@ -267,9 +97,7 @@ DescriptionCache::PluginRecord& DescriptionCache::of(const fs::path& plugin) {
     const Json root = Json::from_cbor(stream);
     if (root.at("identity") != record.identity) return record;
     for (const auto& [name, stage] : root.at("stages").items()) {
-      auto read = std::make_shared<StageRecord>();
-      read_value(stage, *read);
-      record.stages[name] = std::move(read);
+      record.stages[name] = std::make_shared<StageRecord>(record_of(stage));
     }
   } catch (const std::exception&) {
     record.stages.clear();  // damaged: treated as missing
@@ -330,7 +158,7 @@ void DescriptionCache::save() {
   for (auto& [plugin, record] : plugins_) {
     if (!record.changed) continue;
     Json stages = Json::object();
-    for (const auto& [name, stage] : record.stages) stages[name] = written(*stage);
+    for (const auto& [name, stage] : record.stages) stages[name] = json_of(*stage);
     const std::vector<std::uint8_t> bytes =
         Json::to_cbor({{"identity", record.identity}, {"stages", std::move(stages)}});
     std::error_code none;

@@ -14,6 +14,16 @@
 #include "seam/error.hpp"
 
 namespace seam::host {
+namespace {
+
+/// Whether the run's summary says that its schedule is complete.
+bool says_complete(const std::filesystem::path& run) {
+  std::ifstream file(run / "summary.json");
+  const Json summary = Json::parse(file, nullptr, false);
+  return summary.is_object() && summary.value("complete", Json()) == true;
+}
+
+}  // namespace
 
 std::string plugin_lines(const std::vector<PluginUsed>& plugins) {
   std::string lines;
@@ -41,13 +51,6 @@ void warn_of_changes_since(const Launch& training, const Launch& now, const RunI
                   enumerated(changed)));
 }
 
-/// Whether the run's summary says that its schedule is complete.
-bool is_complete(const std::filesystem::path& run) {
-  std::ifstream file(run / "summary.json");
-  const Json summary = Json::parse(file, nullptr, false);
-  return summary.is_object() && summary.value("complete", false);
-}
-
 std::vector<std::string> check_imported_files(const CheckedPipeline& pipeline, const Launch& now) {
   std::vector<std::string> warnings;
   for (const StageSpec& stage : pipeline.spec.stages) {
@@ -55,7 +58,7 @@ std::vector<std::string> check_imported_files(const CheckedPipeline& pipeline, c
     if (runner == pipeline.stages.end()) continue;
     const std::filesystem::path run = initial_weights(stage, runner->second->description());
     if (run.empty() || !std::filesystem::exists(run / "resolved.toml")) continue;
-    if (!is_complete(run)) {
+    if (!says_complete(run)) {
       warnings.push_back(
           fmt::format("run '{}' is not complete: stage '{}' imports the weights of its {}",
                       run.string(), stage.name, weights_file(run).path.filename().string()));

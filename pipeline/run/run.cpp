@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <exception>
 #include <memory>
 #include <new>
@@ -461,14 +460,8 @@ void Run::show_score() {
 /// Queries and gallery images that failed or were dropped change a score.
 void Run::warn_of_lost_packets() {
   for (const FlowTotal& total : summary_.flows) {
-    const auto flow = std::ranges::find(spec_.flows, total.flow, &FlowSpec::name);
-    if (flow == spec_.flows.end() || trains(pipeline_, *flow)) continue;
-    std::uint64_t lost = 0;
-    for (const StageCount& stage : total.stages) {
-      lost += stage.failed;
-      for (const auto& [reason, count] : stage.dropped) lost += count;
-    }
-    if (lost == 0) continue;
+    const std::uint64_t lost = lost_packets(total);
+    if (lost == 0 || trains(pipeline_, flow_named(spec_, total.flow))) continue;
     services_->warn(fmt::format("flow '{}' lost {}: the scores are without them", total.flow,
                                 packets_text(lost)));
   }

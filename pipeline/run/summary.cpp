@@ -278,6 +278,12 @@ std::string brief_table(const RunSummary& summary) {
 
 }  // namespace
 
+std::uint64_t lost_packets(const FlowTotal& flow) {
+  std::uint64_t lost = 0;
+  for (const StageCount& stage : flow.stages) lost += stage.failed + stage.dropped_total();
+  return lost;
+}
+
 std::uint64_t packets_of(const StageCount& count) {
   return count.kind == StageKind::source ? count.emitted : count.received;
 }

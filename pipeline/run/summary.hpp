@@ -57,6 +57,8 @@ struct RunSummary {
 /// "success", "cancelled", ...: the exit code in a word.
 std::string outcome_text(ExitCode code);
 
+/// Packets that failed or were dropped: nothing after them saw them.
+std::uint64_t lost_packets(const FlowTotal& flow);
 /// Packets that a stage received, or that a source made.
 std::uint64_t packets_of(const StageCount& count);
 /// Time inside the stage and for its gradients in the optimizer's calls.

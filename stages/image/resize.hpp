@@ -3,6 +3,9 @@
 ///     image of any size ──► [ image.resize ] ──► image of height x width
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include <seam/declaration.hpp>
 #include <seam/stage.hpp>
 
@@ -33,21 +36,8 @@ class Resize final : public ParallelTransform {
  public:
   static constexpr std::string_view name = "image.resize";
 
-  void declare(Declaration& d) override {
-    d.doc(
-        "Resizes every image to height x width without keeping the aspect ratio. An image that "
-        "already has this size is passed on unchanged.");
-    d.parameter("height", height_, "output height").range(1, 65535).unit("px");
-    d.parameter("width", width_, "output width").range(1, 65535).unit("px");
-    declare_interpolation(d, interpolation_);
-    d.needs(field::image);
-    d.provides(field::image).values({"changed"});
-  }
-
-  void process(Packet& packet, Context& /*context*/) const override {
-    packet.set(field::image,
-               resize_image(packet.get(field::image), height_, width_, interpolation_));
-  }
+  void declare(Declaration& d) override;
+  void process(Packet& packet, Context& context) const override;
 
  private:
   int height_ = 256;
