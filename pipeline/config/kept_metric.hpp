@@ -17,9 +17,9 @@ namespace seam::host {
 enum class PipelineOf : std::uint8_t { user, recorded_run };
 
 /// Sets whether higher or lower is better: `schedule.keep.better` and, unless the file sets it, the
-/// goal of `schedule.stop_early`. Reports a stage that is not in exactly one flow of 'each_epoch', a
-/// goal that contradicts the stage's declaration and, for 'keep', a metric that its stage does not
-/// declare as a headline, so that the better direction is unknown.
+/// goal of `schedule.stop_early`. Reports a stage that is not in exactly one flow of 'each_epoch',
+/// a goal that contradicts the stage's declaration and, for 'keep', a metric that its stage does
+/// not declare as a headline, so that the better direction is unknown.
 void settle_kept_metric(const Table& tree, const std::vector<StageDraft>& stages,
                         const std::vector<FlowSpec>& flows, PipelineOf of, ScheduleSpec& schedule,
                         Findings& findings);

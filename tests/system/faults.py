@@ -249,38 +249,43 @@ def signals(table, root):
                   place.compare("out", ("--set", "stage.numbers.n=4000")))
 
 
-def kills(table, root, most):
-    place = Place(root, "kills", TRAINING)
-    began = time.monotonic()
-    whole = place.run("whole").end()
-    assert whole.code == 0, whole.text
-    whole_seconds = time.monotonic() - began
-    moments = random.Random(7)
+def train_with_kills(place, most, moments, longest):
+    """Trains into the folder "out", killing and resuming the run at random moments, at most `most` times; returns the
+    last run and the epochs that were done at each kill."""
+    shutil.rmtree(place.folder / "out", ignore_errors=True)
     run = place.run("out")
-    where = []
-    killed = 0
+    done = []
     while True:
         try:
-            run.process.wait(timeout=moments.uniform(0.05, whole_seconds / 2) if killed < most else None)
-            break
+            run.process.wait(timeout=moments.uniform(0.05, longest) if len(done) < most else None)
+            return run.end(), done
         except subprocess.TimeoutExpired:
             run.process.kill()
             run.end()
-            killed += 1
-            done = [int(file.stem[6:]) for file in place.folder.glob("out/checkpoints/epoch-*.safetensors")]
-            where.append(str(max(done, default=0)))
+            epochs = [int(file.stem[6:]) for file in place.folder.glob("out/checkpoints/epoch-*.safetensors")]
+            done.append(max(epochs, default=0))
             if (place.folder / "out/resolved.toml").exists():
                 run = Run(place.folder, ["run", "--resume", "out"])
             else:  # killed before the run existed
                 shutil.rmtree(place.folder / "out", ignore_errors=True)
                 run = place.run("out")
-    run.end()
-    table.row(f"SIGKILL at {killed} random moments of a training", run,
-              r"ledger: every packet is accounted for|there is nothing left to do", 0, ledger_of(run),
-              place.same("out"))
-    if killed < most:
-        table.wrong.append(f"the training ended after {killed} kills")
-    print(f"\n(epochs done at the kills: {', '.join(where)} of 8)\n", flush=True)
+
+
+def kills(table, root, most):
+    place = Place(root, "kills", TRAINING)
+    began = time.monotonic()
+    whole = place.run("whole").end()
+    assert whole.code == 0, whole.text
+    longest = (time.monotonic() - began) / 2
+    moments = random.Random(7)
+    killed = 0
+    while killed < most:  # a quick training can end before it was killed so often
+        run, done = train_with_kills(place, most - killed, moments, longest)
+        killed += len(done)
+        table.row(f"SIGKILL at {len(done)} random moments of a training", run,
+                  r"ledger: every packet is accounted for|there is nothing left to do", 0, ledger_of(run),
+                  place.same("out"))
+        print(f"\n(epochs done at the kills: {', '.join(map(str, done))} of 8)\n", flush=True)
 
 
 def killed_at_gate(place, directory):
