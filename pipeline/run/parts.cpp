@@ -15,6 +15,7 @@
 #include "pipeline/run/from_run.hpp"
 #include "pipeline/run/numerics.hpp"
 #include "pipeline/run/schedule.hpp"
+#include "pipeline/run/summary.hpp"
 #include "pipeline/text/json.hpp"
 #include "pipeline/text/lists.hpp"
 #include "pipeline/text/parse.hpp"
@@ -106,6 +107,13 @@ std::vector<std::string> hashes_of(const std::vector<PluginUsed>& plugins) {
   std::vector<std::string> hashes = mapped(plugins, &PluginUsed::sha256);
   std::ranges::sort(hashes);
   return hashes;
+}
+
+[[noreturn]] void refuse_part(const fs::path& part, const std::string& difference) {
+  refuse(
+      "'{}' was made differently: {}; the shards of one folder belong together: choose another "
+      "--run-dir, or remove '{}'",
+      part.string(), difference, part.parent_path().string());
 }
 
 }  // namespace
@@ -238,11 +246,19 @@ void refuse_other_parts(const fs::path& out, const Shard& shard, const PartInput
     } else {
       difference = difference_between(read_inputs(entry.path()), inputs);
     }
-    if (difference.empty()) continue;
-    refuse(
-        "'{}' was made differently: {}; the shards of one folder belong together: choose another "
-        "--run-dir, or remove '{}'",
-        entry.path().string(), difference, out.string());
+    if (!difference.empty()) refuse_part(entry.path(), difference);
+  }
+}
+
+void refuse_other_lists(const fs::path& run, const Listings& now) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(run.parent_path())) {
+    const fs::path file = entry.path() / "summary.json";
+    if (entry.path().filename() == run.filename() || !fs::exists(file)) continue;
+    const Listings before = read_listings(file);
+    if (before.empty()) continue;  // it ended before it had read any
+    const std::vector<std::string> changed = changed_data(before, now);
+    if (!changed.empty()) refuse_part(entry.path(), "the list of stage '" + changed.front() + "'");
+    return;  // compared with one other part; `seam shards` compares all of them
   }
 }
 

@@ -19,6 +19,7 @@
 
 #include "pipeline/config/load.hpp"
 #include "pipeline/graph/shard.hpp"
+#include "pipeline/run/listings.hpp"
 #include "pipeline/run/run_directory.hpp"
 
 namespace seam::host {
@@ -65,6 +66,10 @@ struct PartInputs {
 /// and with this number of shards.
 void refuse_other_parts(const std::filesystem::path& out, const Shard& shard,
                         const PartInputs& inputs);
+
+/// Throws seam::Error (configuration) if another part of the run's folder, one that has ended, read
+/// other lists: a folder's files do not belong to PartInputs.
+void refuse_other_lists(const std::filesystem::path& run, const Listings& now);
 
 /// The files that the stages wrote, with their SHA-256.
 [[nodiscard]] std::map<std::string, std::string> written_files(

@@ -352,6 +352,7 @@ void Run::open_stages() {
   if (options_.shard) begin_parts(pipeline_);
   const Listings listings = listings_of(pipeline_, stages_.opened());
   recorded_data_.check_listings(listings, directory_->path());
+  if (options_.shard) refuse_other_lists(directory_->path(), listings);
   for (const auto& [stage, digest] : listings) summary_.listings.insert_or_assign(stage, digest);
   if (!from_checkpoint_) {
     for (const std::string& warning : check_imported_classes(pipeline_)) services_->warn(warning);
@@ -457,11 +458,22 @@ void Run::show_score() {
   display_.result(next_text(summary_, spec_, screen));
 }
 
-/// Queries and gallery images that failed or were dropped change a score.
+/// Queries and gallery images that failed or were dropped change a score. A training loses an
+/// incomplete batch now and then, but not most of what it reads.
 void Run::warn_of_lost_packets() {
   for (const FlowTotal& total : summary_.flows) {
     const std::uint64_t lost = lost_packets(total);
-    if (lost == 0 || trains(pipeline_, flow_named(spec_, total.flow))) continue;
+    if (trains(pipeline_, flow_named(spec_, total.flow))) {
+      for (const StageCount& stage : total.stages) {
+        const std::uint64_t here = stage.failed + stage.dropped_total();
+        if (2 * here <= stage.received) continue;
+        services_->warn(
+            fmt::format("flow '{}' lost {} of {} in stage '{}': it was trained on the rest",
+                        total.flow, here, packets_text(stage.received), stage.stage));
+      }
+      continue;
+    }
+    if (lost == 0) continue;
     services_->warn(fmt::format("flow '{}' lost {}: the scores are without them", total.flow,
                                 packets_text(lost)));
   }

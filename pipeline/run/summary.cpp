@@ -276,6 +276,18 @@ std::string brief_table(const RunSummary& summary) {
   return text;
 }
 
+/// What `read` takes from a summary.json.
+auto read_from(const std::filesystem::path& summary, const auto& read) {
+  try {
+    std::ifstream stream(summary, std::ios::binary);
+    if (!stream) throw Error("cannot open '" + summary.string() + "'");
+    return read(Json::parse(stream));
+  } catch (const Json::exception& error) {
+    throw Error("'" + summary.string() + "' is not a valid summary.json: " + error.what(),
+                Fault::data);
+  }
+}
+
 }  // namespace
 
 std::uint64_t lost_packets(const FlowTotal& flow) {
@@ -330,15 +342,12 @@ std::string outcome_text(ExitCode code) {
 }
 
 std::vector<FlowTotal> read_flows(const std::filesystem::path& summary) {
-  try {
-    std::ifstream stream(summary, std::ios::binary);
-    if (!stream) throw Error("cannot open '" + summary.string() + "'");
-    const Json root = Json::parse(stream);
-    return mapped(root.at("flows"), read_flow);
-  } catch (const Json::exception& error) {
-    throw Error("'" + summary.string() + "' is not a valid summary.json: " + error.what(),
-                Fault::data);
-  }
+  return read_from(summary, [](const Json& root) { return mapped(root.at("flows"), read_flow); });
+}
+
+Listings read_listings(const std::filesystem::path& summary) {
+  return read_from(summary,
+                   [](const Json& root) { return listings_from(root.at("listings").dump()); });
 }
 
 std::string to_table(const RunSummary& summary, Timing timing) {

@@ -76,6 +76,8 @@ enum class Timing : std::uint8_t {
 std::string to_table(const RunSummary& summary, Timing timing);
 /// Reads the flows in a summary.json; throws seam::Error (data) if it cannot be read.
 std::vector<FlowTotal> read_flows(const std::filesystem::path& summary);
+/// Reads the lists in a summary.json; throws like read_flows().
+Listings read_listings(const std::filesystem::path& summary);
 /// The content of summary.json.
 std::string to_json(const RunSummary& summary, const PipelineSpec& pipeline);
 

@@ -146,6 +146,24 @@ TEST_F(TrainingTest, ATrainingWithoutASingleStepFailsAndSaysWhere) {
   EXPECT_FALSE(std::filesystem::exists(here() / "none/score.json"));
 }
 
+TEST_F(TrainingTest, ATrainingThatLosesMostOfItsImagesSaysSo) {
+  completed("drawn", 2, {"--set", "schedule.epochs=1"});
+  std::istringstream list(
+      text_of_file((here() / "wardrobe/Eval/list_eval_partition.txt").string()));
+  std::string count;
+  list >> count;
+  int number = 0;
+  for (std::string image, item, split; list >> image >> item >> split;) {
+    if (split == "train" && number++ % 2 == 0)
+      std::filesystem::resize_file(here() / "wardrobe" / image, 20);
+  }
+  const Finished finished =
+      run("damaged", 2, {"--set", "schedule.epochs=1", "--set", "stage.decode.on_error=skip"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  const std::string text = finished.out + finished.err;
+  EXPECT_THAT(text, HasSubstr("in stage 'triplet_batch': it was trained on the rest"));
+}
+
 TEST_F(TrainingTest, ATrainingWhoseOptimizerFailsOnEveryBatchFails) {
   write_one_batch("spoil", 0);
   const Finished finished = run(

@@ -106,6 +106,18 @@ TEST(Parts, ThoseOfAFolderHaveOnePluginAndOneProgram) {
                  "part-00000-of-00002/resolved.toml' is damaged");
 }
 
+TEST(Parts, ThoseOfAFolderHaveReadTheSameLists) {
+  const test::TemporaryFolder folder;
+  const auto own = folder.path() / "part-00001-of-00002";
+  (void)folder.write("part-00001-of-00002/summary.json", R"({"listings":{"items":"2"}})");
+  refuse_other_lists(own, {{"items", 1}});
+  (void)folder.write("failed/summary.json", R"({"listings":{}})");
+  (void)folder.write("part-00000-of-00002/summary.json", R"({"listings":{"items":"1"}})");
+  refuse_other_lists(own, {{"items", 1}, {"more", 5}});
+  EXPECT_REFUSED(refuse_other_lists(own, {{"items", 3}}), Fault::configuration,
+                 "part-00000-of-00002' was made differently: the list of stage 'items';");
+}
+
 TEST(Parts, DamageIsNamed) {
   const test::TemporaryFolder folder;
   (void)folder.write(
