@@ -18,6 +18,9 @@ set(modules cmake/SeamPlugin.cmake cmake/SeamTensor.cmake cmake/SeamOpenCV.cmake
 install(FILES ${modules} DESTINATION "${package_folder}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/pipelines" DESTINATION "${CMAKE_INSTALL_DATADIR}/seam"
   FILES_MATCHING PATTERN "*.toml")
+# Scripts that the heads of pipeline files say to run first.
+install(PROGRAMS "${PROJECT_SOURCE_DIR}/scripts/export_lite0.py" "${PROJECT_SOURCE_DIR}/scripts/inshop-folds"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/seam/scripts")
 # As in the source tree, so that links between the pages work in both.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
   FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg")

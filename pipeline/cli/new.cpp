@@ -409,8 +409,7 @@ Replacements of_table(const std::string& name, const std::string& file) {
           {"items = 1         # template_items", "items = " + std::to_string(items)},
           {"per_epoch = 1     # template_batches",
            "per_epoch = " + std::to_string(std::max(least_batches, table.train_images / size))},
-          {"size = 4          # template_batch", "size = " + batch},
-          {"group_size = 4    # template_batch", "group_size = " + batch}};
+          {"size = 4          # template_batch", "size = " + batch}};
 }
 
 }  // namespace

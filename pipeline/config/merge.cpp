@@ -247,6 +247,14 @@ class FileReader {
           "the chain of 'extends' is longer than " + std::to_string(longest_chain) + " files");
       return std::nullopt;
     }
+    std::error_code unknown;
+    if (!fs::exists(path, unknown) && fs::exists(*expanded.text(), unknown)) {
+      findings_.error("file", base.place, "'" + path.string() + "' does not exist",
+                      {"a path in 'extends' is relative to the file's folder; for the file in the "
+                       "current folder, write " +
+                       fs::absolute(*expanded.text(), unknown).lexically_normal().string()});
+      return std::nullopt;
+    }
     return read(path, base.place);
   }
 

@@ -59,7 +59,7 @@ struct DifferenceToBest {
   std::size_t pairs = 0;         ///< 0: they have none in common
   std::size_t clusters = 0;      ///< of the pairs, if these are observations
   double mean = 0;               ///< this group minus the best
-  std::optional<Bounds> bounds;  ///< none for a single pair
+  std::optional<Bounds> bounds;  ///< none for one pair or equal ones
 };
 
 /// Over folds, each as the mean over its seeds, or, with a single fold, over seeds.

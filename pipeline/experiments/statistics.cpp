@@ -1,5 +1,6 @@
 #include "pipeline/experiments/statistics.hpp"
 
+#include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <numeric>
@@ -27,6 +28,8 @@ std::optional<Bounds> interval_of_mean(std::span<const double> values, double co
       boost::math::quantile(boost::math::complement(distribution, (1 - confidence) / 2));
   const double half = t * *deviation / std::sqrt(count);
   const double mean = mean_of(values);
+  constexpr double rounding = 1e-12;  // of differences of scores, which are near 1
+  if (half <= rounding * std::max(1.0, std::abs(mean))) return std::nullopt;
   return Bounds{mean - half, mean + half};
 }
 

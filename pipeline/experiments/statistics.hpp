@@ -17,7 +17,8 @@ struct Bounds {
   double high = 0;
 };
 
-/// The confidence interval of the mean by Student's t; none for fewer than two values.
+/// The confidence interval of the mean by Student's t; none for fewer than two values, or if all
+/// are equal, which does not show how much they vary.
 std::optional<Bounds> interval_of_mean(std::span<const double> values, double confidence);
 
 }  // namespace seam::host

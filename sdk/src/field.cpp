@@ -54,6 +54,7 @@ std::string_view shared_field_type(std::string_view name) {
                                  of(field::category),
                                  of(field::index),
                                  of(field::group),
+                                 of(field::group_size),
                                  of(field::role),
                                  of(field::items),
                                  of(field::categories),

@@ -33,6 +33,14 @@ void take_three(const std::vector<double>& values, std::array<float, 3>& target,
   std::ranges::transform(values, target.begin(), [](double v) { return static_cast<float>(v); });
 }
 
+std::optional<std::int64_t> whole_group(const Packet& packet) {
+  if (!packet.has(field::group) || !packet.has(field::group_size)) return std::nullopt;
+  const std::int64_t images = packet.get(field::group_size);
+  if (images >= 1) return images;
+  throw Error("group_size is " + std::to_string(images) + ", but a group has at least one image",
+              Fault::internal);
+}
+
 template <class T>
 T value_or(const Packet& packet, const Field<T>& key, const T& otherwise) {
   return packet.has(key) ? packet.get(key) : otherwise;
@@ -115,10 +123,6 @@ void Batch::declare(Declaration& d) {
       "Collects single images into one tensor, with the fields of each image in the same order. "
       "Packets that share a `group` stay together.");
   d.parameter("size", size_, "maximum number of images per batch").range(1, 1 << 20);
-  d.parameter("group_size", group_size_,
-              "images in a complete group, such as 3 for triplets; incomplete groups are dropped. "
-              "0: groups may have any size")
-      .range(0, 1 << 20);
   d.parameter("last", last_, "whether to keep or drop an incomplete last batch",
               {{"keep", Last::keep}, {"drop", Last::drop}});
   d.parameter("mean", mean_,
@@ -137,6 +141,7 @@ void Batch::declare(Declaration& d) {
   d.accepts(field::path).doc("empty if absent");
   d.accepts(field::box).doc("a file with boxes may contain several images");
   d.accepts(field::group).doc("-1 if absent: each image is its own group");
+  d.accepts(field::group_size).doc("any size if absent; otherwise incomplete groups are dropped");
   d.accepts(field::role).doc("single if absent");
   d.provides(field::images);
   d.provides(field::items);
@@ -152,11 +157,6 @@ void Batch::declare(Declaration& d) {
 }
 
 void Batch::open(Context& context) {
-  if (group_size_ > size_) {
-    throw Error("group_size is " + std::to_string(group_size_) + " and size is " +
-                    std::to_string(size_) + ": a group does not fit into a batch; raise size",
-                Fault::configuration);
-  }
   take_three(mean_, normalisation_.mean, "mean");
   take_three(deviation_, normalisation_.deviation, "deviation");
   if (std::ranges::any_of(normalisation_.deviation, [](float v) { return !(v > 0); })) {
@@ -193,11 +193,18 @@ void Batch::process(Packet packet, Emitter& emitter, Context& /*context*/) {
   const bool goes_on = grouped && !group_.empty() && group_.back().has(field::group) &&
                        group_.back().get(field::group) == packet.get(field::group);
   if (!goes_on) close_group(emitter);
-  if (grouped && full_group_ == packet.get(field::group)) {
-    throw Error("group " + std::to_string(*full_group_) +
-                    " has more than group_size = " + std::to_string(group_size_) +
-                    " images; set group_size to the number of images that the sampler puts into a "
-                    "group (sampling.pk: items x images), or to 0 for groups of any size",
+  const std::optional<std::int64_t> whole = whole_group(packet);
+  if (goes_on && whole != whole_group(group_.back())) {
+    throw Error("the images of group " + std::to_string(packet.get(field::group)) +
+                    " have different group_size",
+                Fault::internal);
+  }
+  if (whole.value_or(0) > size_ || (grouped && full_group_ == packet.get(field::group))) {
+    const std::string group = "group " + std::to_string(packet.get(field::group));
+    throw Error(whole && *whole <= size_
+                    ? group + " has more images than its group_size, " + std::to_string(*whole)
+                    : group + " has more than the " + std::to_string(size_) +
+                          " images of a batch; raise size",
                 Fault::configuration);
   }
   full_group_.reset();
@@ -207,13 +214,8 @@ void Batch::process(Packet packet, Emitter& emitter, Context& /*context*/) {
     const Image& image = packet.get(field::image);
     pattern_ = {.origin = packet.origin(), .height = image.height(), .width = image.width()};
   }
-  if (group_.size() == static_cast<std::size_t>(size_)) {
-    throw Error("group " + std::to_string(packet.get(field::group)) + " has more than the " +
-                    std::to_string(size_) + " images of a batch; raise size",
-                Fault::configuration);
-  }
   group_.push_back(std::move(packet));
-  const bool full = grouped && group_.size() == static_cast<std::size_t>(group_size_);
+  const bool full = grouped && std::ssize(group_) == whole.value_or(size_);
   if (full) full_group_ = group_.back().get(field::group);
   if (!grouped || full) close_group(emitter);
 }
@@ -221,10 +223,11 @@ void Batch::process(Packet packet, Emitter& emitter, Context& /*context*/) {
 void Batch::close_group(Emitter& emitter) {
   if (group_.empty()) return;
   const auto size = static_cast<std::size_t>(size_);
-  const auto whole = static_cast<std::size_t>(group_size_);
-  if (whole > 0 && group_.size() != whole) {
+  const auto arrived = static_cast<std::int64_t>(group_.size());
+  const std::int64_t whole = whole_group(group_.front()).value_or(arrived);
+  if (arrived < whole) {
     for (const Packet& packet : group_) {
-      emitter.drop(packet, "its group has " + std::to_string(group_.size()) + " of " +
+      emitter.drop(packet, "its group has " + std::to_string(arrived) + " of " +
                                std::to_string(whole) + " images");
     }
     group_.clear();

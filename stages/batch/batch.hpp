@@ -73,7 +73,6 @@ class Batch final : public Collector, public ConsecutiveBatches {
   [[nodiscard]] Packet gather();
 
   int size_ = 32;
-  int group_size_ = 0;
   Last last_ = Last::keep;
   std::vector<double> mean_;
   std::vector<double> deviation_;

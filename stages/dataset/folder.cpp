@@ -128,8 +128,8 @@ void Folder::declare(Declaration& d) {
               "top-level folders in the order of their category numbers, for roots that must "
               "agree, such as train and test; empty: sorted by name");
   d.parameter("extensions", extensions_,
-              "extensions of the files to read, in lower or upper case; other files are left out "
-              "and counted in the log");
+              "extensions of images, in lower or upper case; other files are left out and counted "
+              "in the log");
   declare_rows(d);
 }
 
@@ -140,7 +140,7 @@ void Folder::open(Context& context) {
     const std::string read = first_of(extensions_, extensions_.size());
     throw Error("no image in '" + root_.string() + "'" +
                 (recursive_ ? " or its folders" : " itself, and recursive is false") +
-                "; only files ending in " + read + " are read" +
+                "; only files ending in " + read + " count as images" +
                 (found.others.empty() ? "" : ", but there is " + first_few(found.others)));
   }
   const FolderItems items = items_ == FolderItems::automatic ? items_for(found, root_) : items_;

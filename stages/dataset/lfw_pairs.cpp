@@ -119,8 +119,9 @@ void LfwPairs::declare(Declaration& d) {
   d.doc(
       "Serves the pairs of a list of Labeled Faces in the Wild (LFW), two packets per pair, which "
       "share a `group`: View 1 (pairsDevTrain.txt, pairsDevTest.txt) for development, View 2 "
-      "(pairs.txt, 10 folds of 300 + 300 pairs) for reporting. `batch` with group_size = 2 and "
-      "carry = [\"same_item as same\", \"pair_fold\"] keeps the pairs together.");
+      "(pairs.txt, 10 folds of 300 + 300 pairs) for reporting. `batch` keeps them "
+      "together; its carry = [\"same_item as same\", \"pair_fold\"] passes the labels and folds "
+      "on.");
   d.parameter("root", root_, "the folder with NAME/NAME_0001.jpg").required().folder_with({});
   d.parameter("list", list_, "the list of pairs").required().must_exist();
   d.parameter("part", part_,
@@ -139,6 +140,7 @@ void LfwPairs::declare(Declaration& d) {
   d.provides(field::item).doc("the person's name");
   d.provides(field::index).doc("position in the list: 2k and 2k + 1 for pair k");
   d.provides(field::group).doc("the pair's number in the list, from 0");
+  d.provides(field::group_size).doc("2");
   d.provides(field::same_item).doc("1 for a pair of one person, 0 for one of two");
   d.provides(field::pair_fold).doc("the list's fold, from 0");
   d.offers<ServedItems>(*this);
@@ -203,6 +205,7 @@ More LfwPairs::produce(Emitter& emitter, Context& /*context*/) {
   packet.set(field::item, image.person);
   packet.set(field::index, 2 * pair.number + static_cast<std::int64_t>(at % 2));
   packet.set(field::group, pair.number);
+  packet.set(field::group_size, std::int64_t{2});
   packet.set(field::same_item, std::int64_t{pair.same() ? 1 : 0});
   packet.set(field::pair_fold, pair.fold);
   emitter.emit(std::move(packet));

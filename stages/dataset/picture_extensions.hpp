@@ -10,8 +10,8 @@ namespace seam::stages {
 /// The usual extensions of images. `image.decode` rejects those in formats that it does not read,
 /// so that a data set does not silently leave them out.
 [[nodiscard]] inline std::vector<std::string> usual_extensions() {
-  return {"jpg", "jpeg", "png", "webp", "tif", "tiff", "bmp", "gif",
-          "pbm", "pgm",  "ppm", "pnm",  "pam", "ras",  "jp2"};
+  return {"jpg", "jpeg", "png", "webp", "tif", "tiff", "bmp",  "gif",  "pbm", "pgm",
+          "ppm", "pnm",  "pam", "ras",  "jp2", "heic", "heif", "avif", "jxl"};
 }
 
 /// The text with the letters A to Z in lower case.

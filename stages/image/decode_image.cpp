@@ -57,6 +57,7 @@ std::string_view known_stranger(std::string_view head) {
   if (starts(head, "\xFF\x4F\xFF\x51") || starts(head, "jP  \r\n\x87\n", 4)) {
     return "a JPEG 2000 image";
   }
+  if (starts(head, "\xFF\x0A") || starts(head, "JXL \r\n\x87\n", 4)) return "a JPEG XL image";
   if (starts(head, "\x59\xA6\x6A\x95")) return "a Sun raster image";
   if (starts(head, "ftyp", 4)) return "an HEIF, AVIF or video file";
   if (starts(head, "\x76\x2F\x31\x01") || starts(head, "#?R")) return "a high dynamic range image";

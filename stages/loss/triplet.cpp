@@ -85,7 +85,8 @@ TripletRows triplet_rows(const std::vector<std::int64_t>& groups, const std::vec
     for (const std::int64_t row : triplets[at]) {
       if (row < 0) {
         throw Error("group " + std::to_string(group) +
-                    " lacks an image; a batch must keep groups whole (batch: group_size = 3)");
+                    " lacks an image; the sampler must set group_size = 3, so that `batch` drops "
+                    "incomplete groups");
       }
     }
   }

@@ -13,7 +13,7 @@ namespace seam::stages {
 namespace {
 
 constexpr const char* remedy =
-    "; rows 2k and 2k+1 of a batch are a pair: set group_size = 2 and an even size for `batch`";
+    "; rows 2k and 2k+1 of a batch are a pair: give each pair a `group` and a `group_size` of 2";
 
 /// The equal error rate, and the area under the curve, of random distances.
 constexpr double chance_level = 0.5;

@@ -296,8 +296,14 @@ Tensor ConvTranspose2dImpl::forward(const Tensor& x) {
   if (!on_cpu(x) || !plain || padding == nullptr || x.dim() != 4) {
     return torch::nn::ConvTranspose2dImpl::forward(x);
   }
+  Tensor pixels = x;
+#if TORCH_VERSION_MAJOR < 2
+  // LibTorch 1.13 has no transposed convolution in bfloat16 for processors without AVX-512.
+  const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
+  if (x.scalar_type() == torch::kBFloat16) pixels = x.to(torch::kFloat32);
+#endif
   return ConvolutionFunction::apply(
-      narrowed(x), narrowed(weight), bias_or_none(bias, x),
+      narrowed(pixels), narrowed(weight), bias_or_none(bias, pixels),
       at::IntArrayRef(*options.stride()).vec(), at::IntArrayRef(**padding).vec(),
       std::vector<std::int64_t>{1, 1}, /*transposed=*/true, std::int64_t{1});
 }

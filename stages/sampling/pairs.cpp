@@ -60,8 +60,9 @@ std::pair<std::int64_t, std::int64_t> pair_at(std::int64_t number) {
 void DrawnPairs::declare(Declaration& d) {
   d.doc(
       "Collects the images of an epoch and emits them as pairs, of one item or of two: two "
-      "consecutive packets that share a `group`. `batch` with group_size = 2 and carry = "
-      "[\"same_item as same\"] keeps them together.\n\nPlace it between the data set and "
+      "consecutive packets that share a `group`. `batch` keeps them together; its carry = "
+      "[\"same_item as same\"] passes the labels on to the loss.\n\nPlace it between the data set "
+      "and "
       "`image.decode`, so that it collects only the names of an epoch's images and not their "
       "pixels.");
   d.parameter("pairs", drawn_,
@@ -76,6 +77,7 @@ void DrawnPairs::declare(Declaration& d) {
       .only_with("pairs", std::vector<std::string>{"each_epoch", "once"});
   d.needs(field::item);
   d.provides(field::group).doc("the pair's number in the epoch");
+  d.provides(field::group_size).doc("2");
   d.provides(field::same_item).doc("1 for a pair of one item, 0 for one of two");
 }
 
@@ -146,7 +148,10 @@ Pair DrawnPairs::pair(std::int64_t number, const Context& context) const {
 std::vector<Packet> DrawnPairs::group(std::int64_t number, const Context& context) {
   const Pair drawn = pair(number, context);
   std::vector<Packet> packets{row(drawn.first), row(drawn.second)};
-  for (Packet& packet : packets) packet.set(field::same_item, std::int64_t{drawn.same ? 1 : 0});
+  for (Packet& packet : packets) {
+    packet.set(field::group_size, std::int64_t{2});
+    packet.set(field::same_item, std::int64_t{drawn.same ? 1 : 0});
+  }
   return packets;
 }
 

@@ -52,6 +52,7 @@ void Triplets::declare(Declaration& d) {
     d.needs(field::index).doc("by which `mined` identifies the image");
   }
   d.provides(field::group).doc("the triplet's number in the epoch");
+  d.provides(field::group_size).doc("3");
   d.provides(field::role).values({"anchor", "positive", "negative"});
 }
 
@@ -172,6 +173,7 @@ std::vector<Packet> Triplets::group(std::int64_t number, const Context& context)
   packets[0].set(field::role, Role::anchor);
   packets[1].set(field::role, Role::positive);
   packets[2].set(field::role, Role::negative);
+  for (Packet& packet : packets) packet.set(field::group_size, std::int64_t{3});
   return packets;
 }
 

@@ -42,39 +42,18 @@ void check_decay(const ScheduleSettings& settings, const Context& context) {
   if (!settings.decay) return;
   const double decay = *settings.decay;
   const std::string given = "`decay = " + text_of(decay) + "`";
-  switch (settings.form) {
-    case Schedule::constant:
-    case Schedule::cosine:
-      throw refused(given + " has no effect with `schedule = \"" +
-                    (settings.form == Schedule::constant ? "constant" : "cosine") +
-                    "\"`; remove it, or choose \"exponential\", \"inverse_time\" or "
-                    "\"multi_step\"");
-    case Schedule::exponential:
-      if (decay < 0.5) {
-        context.warn(given + " multiplies the learning rate by " + text_of(decay) +
-                     " each epoch; for a slow decrease choose a value close to 1, such as 0.995");
-      }
-      break;
-    case Schedule::inverse_time:
-      if (decay > 0.1) {
-        context.warn(
-            given + " divides the learning rate by " + text_of(1 + 1000 * decay) +
-            " at step 1000; for a slow decrease choose a value close to 0, such as 0.0005");
-      }
-      break;
-    case Schedule::multi_step:
-      break;
+  if (settings.form == Schedule::exponential && decay < 0.5) {
+    context.warn(given + " multiplies the learning rate by " + text_of(decay) +
+                 " each epoch; for a slow decrease choose a value close to 1, such as 0.995");
+  } else if (settings.form == Schedule::inverse_time && decay > 0.1) {
+    context.warn(given + " divides the learning rate by " + text_of(1 + 1000 * decay) +
+                 " at step 1000; for a slow decrease choose a value close to 0, such as 0.0005");
   }
 }
 
 void check_milestones(const ScheduleSettings& settings, const Context& context) {
   const std::vector<std::int64_t>& milestones = settings.milestones;
-  if (settings.form != Schedule::multi_step) {
-    if (milestones.empty()) return;
-    throw refused(
-        "`milestones` only applies to `schedule = \"multi_step\"`; remove it, or choose that "
-        "schedule");
-  }
+  if (settings.form != Schedule::multi_step) return;
   if (milestones.empty()) {
     throw refused(
         "`schedule = \"multi_step\"` needs `milestones`: the epochs, from 0, in which the rate "
@@ -92,15 +71,7 @@ void check_milestones(const ScheduleSettings& settings, const Context& context) 
 }
 
 void settle_cosine(ScheduleSettings& settings, const Context& context) {
-  // resolved.toml of earlier versions has this for "not set".
-  if (settings.epochs == 0) settings.epochs.reset();
-  if (settings.steps == 0) settings.steps.reset();
-  if (settings.form != Schedule::cosine) {
-    if (!settings.epochs && !settings.steps && settings.least_rate == 0) return;
-    throw refused(
-        "`epochs`, `steps` and `least_rate` only apply to `schedule = \"cosine\"`; remove them, or "
-        "choose that schedule");
-  }
+  if (settings.form != Schedule::cosine) return;
   if (settings.epochs && settings.steps) {
     throw refused("a cosine has one length: remove either `epochs` or `steps`");
   }
@@ -151,17 +122,22 @@ void declare_schedule(Declaration& d, ScheduleSettings& settings) {
   d.parameter("decay", settings.decay,
               "exponential: factor on the rate in each epoch, default: 0.995; inverse_time: rate / "
               "(1 + decay * step), default: 5e-4; multi_step: factor on the rate at each "
-              "milestone, default: 0.1; the other schedules do not use it")
-      .range(0, 1);
-  d.parameter("milestones", settings.milestones,
-              "multi_step: the epochs, from 0, in which the rate decreases");
+              "milestone, default: 0.1")
+      .range(0, 1)
+      .only_with("schedule", std::vector<std::string>{"exponential", "inverse_time", "multi_step"});
+  d.parameter("milestones", settings.milestones, "the epochs, from 0, in which the rate decreases")
+      .only_with("schedule", "multi_step");
   d.parameter("epochs", settings.epochs,
-              "cosine: its length, with one rate per epoch; default without `steps`: the number of "
-              "epochs of [schedule]")
-      .range(0, 1e9);
-  d.parameter("steps", settings.steps, "cosine: its length, with one rate per step").range(0, 1e15);
-  d.parameter("least_rate", settings.least_rate, "cosine: the rate at its end and afterwards")
-      .range(0, 100);
+              "the cosine's length, with one rate per epoch; default without `steps`: the number "
+              "of epochs of [schedule]")
+      .range(1, 1e9)
+      .only_with("schedule", "cosine");
+  d.parameter("steps", settings.steps, "the cosine's length, with one rate per step")
+      .range(1, 1e15)
+      .only_with("schedule", "cosine");
+  d.parameter("least_rate", settings.least_rate, "the rate at the cosine's end and afterwards")
+      .range(0, 100)
+      .only_with("schedule", "cosine");
   d.parameter("warm_up", settings.warm_up,
               "number of warm-up steps, over which the rate grows linearly to that of the schedule")
       .range(0, 1e15);

@@ -38,8 +38,8 @@ struct ScheduleSettings {
 /// Declares `rate`, `schedule` and the parameters that belong to them.
 void declare_schedule(Declaration& d, ScheduleSettings& settings);
 
-/// Throws seam::Error (configuration) for settings that contradict each other or have no effect,
-/// and for a cosine that ends at rate 0 before the run does; warns of a decay that suits a
+/// Throws seam::Error (configuration) for settings that contradict each other, and for a
+/// cosine that ends at rate 0 before the run does; warns of a decay that suits a
 /// different schedule, and of milestones that the run does not reach. A cosine without a length
 /// gets that of the run.
 void settle_schedule(ScheduleSettings& settings, const Context& context);

@@ -3,7 +3,8 @@
 import json
 import sys
 
-from judge import NETWORK, WARDROBE, Judge
+from judge import Judge
+from lane_pipelines import TRIPLETS
 
 try:
     import safetensors
@@ -13,32 +14,9 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-PIPELINE = WARDROBE + NETWORK + """
-[pipeline]
-name = "judged"
-[stage.triplets]
-use = "sampling.triplets"
-per_epoch = 6
-[stage.decode]
-use = "image.decode"
-colour = "grey"
-[stage.batch]
-use = "batch"
-size = 6
-group_size = 3
-[stage.loss]
-use = "loss.triplet"
-[stage.adam]
-use = "train.adam"
-[flow]
-train = "items -> triplets -> decode -> batch -> model -> loss -> adam"
-[schedule]
-epochs = 2
-"""
-
 judge = Judge()
 folder = judge.folder
-(folder / "judged.toml").write_text(PIPELINE)
+(folder / "judged.toml").write_text(TRIPLETS)
 judge.run("judged.toml", "out", "--threads", "1")
 file = folder / "out/checkpoints/epoch-2.safetensors"
 tensors = safetensors.torch.load_file(file)

@@ -2,15 +2,9 @@
 
 import re
 
-from judge import NETWORK, RETRIEVAL, WARDROBE, Judge
+from judge import FLOWS, NETWORK, QUERIES, RETRIEVAL, WARDROBE, Judge
 
-PIPELINE = WARDROBE + NETWORK + RETRIEVAL + """
-[stage.decode]
-use = "image.decode"
-colour = "grey"
-[flow]
-train = "items -> triplets -> decode -> triplet_batch -> model -> triplet_loss -> adam"
-gallery = "items -> decode -> batch -> model -> gallery"
+PIPELINE = WARDROBE + QUERIES + RETRIEVAL + NETWORK + FLOWS + """
 [schedule]
 epochs = 40
 before = ["gallery"]

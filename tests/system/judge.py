@@ -49,7 +49,6 @@ per_epoch = 24
 [stage.triplet_batch]
 use = "batch"
 size = 12
-group_size = 3
 [stage.batch]
 use = "batch"
 size = 16

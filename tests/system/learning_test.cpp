@@ -36,7 +36,6 @@ colour = "grey"
 [stage.triplet_batch]
 use = "batch"
 size = 48
-group_size = 3
 
 [stage.batch]
 use = "batch"

@@ -38,8 +38,7 @@ for picture in judge.draw_wardrobe():
 photos = {"LITE0": "lite0.pt", "PHOTOS": "photos"}
 odd = judge.call("run", tree / "pipelines/photos-pretrained.toml", "--set", "stage.random_crop.height=100", **photos)
 judge.holds(odd.returncode == 2 and "must be multiples of 32" in odd.stderr, f"100 rows: {odd.returncode} {odd.stderr}")
-short = ("schedule.epochs=1", "stage.pairs.per_epoch=1", "stage.pairs.items=4", "stage.pair_batch.size=16",
-         "stage.pair_batch.group_size=16")
+short = ("schedule.epochs=1", "stage.pairs.per_epoch=1", "stage.pairs.items=4", "stage.pair_batch.size=16")
 judge.run(tree / "pipelines/photos-pretrained.toml", "tuned", *(word for key in short for word in ("--set", key)), **photos)
 tuned = tensors(folder / "tuned", "epoch-1")
 for name, tensor in network.state_dict().items():

@@ -66,7 +66,6 @@ per_epoch = 8
 [stage.pair_batch]
 use = "batch"
 size = 12
-group_size = 0
 [stage.model]
 towers = "together"
 [stage.pair_loss]

@@ -28,7 +28,6 @@ width = 36
 [stage.triplet_batch]
 use = "batch"
 size = 6
-group_size = 3
 [stage.batch]
 use = "batch"
 size = 7

@@ -136,9 +136,9 @@ TEST_F(TrainingTest, ASkippedBatchLeavesNoTraceInWeightsStatisticsAndMetrics) {
 }
 
 TEST_F(TrainingTest, ATrainingWithoutASingleStepFailsAndSaysWhere) {
-  const Finished finished = run(
-      "none", 2,
-      {"--set", "stage.triplet_batch.size=4800", "--set", "stage.triplet_batch.group_size=4800"});
+  const Finished finished =
+      run("none", 2,
+          {"--set", "stage.triplet_batch.size=4800", "--set", "stage.triplet_batch.last=drop"});
   EXPECT_EQ(finished.exit_code, 2) << finished.err;
   EXPECT_THAT(finished.err, HasSubstr("the optimizer accepted no batch, so nothing was trained"));
   EXPECT_THAT(finished.err, HasSubstr("'triplet_batch' dropped "));

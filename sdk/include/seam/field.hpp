@@ -433,6 +433,9 @@ inline constexpr Field<std::int64_t> category{"category"};
 inline constexpr Field<std::int64_t> index{"index"};
 /// Packets of one group stay together.
 inline constexpr Field<std::int64_t> group{"group"};
+/// The number of images in the complete group, such as 3 for a triplet: `batch` drops a group that
+/// lost one. Without it, a group may have any size.
+inline constexpr Field<std::int64_t> group_size{"group_size"};
 /// Its role in the group.
 inline constexpr Field<Role> role{"role"};
 

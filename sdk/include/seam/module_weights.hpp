@@ -73,7 +73,7 @@ void expect_only(const Archive& archive, const torch::nn::Module& module);
 /// Copies the weights from the user's file or run into the module, converting number types. Throws
 /// seam::Error with all missing, unexpected and misshapen weights. `num_batches_tracked` may be
 /// missing: older files do not have it, and it is not used here. Extra names that match
-/// `without_place` are ignored.
+/// `without_place` are ignored. A `skip` that leaves no weight to import is an error, too.
 void import_weights(torch::nn::Module& module, const WeightSettings& settings,
                     const std::string& stage, const std::vector<std::string>& without_place);
 

@@ -15,9 +15,7 @@ struct Pairs {
   Tensor same;    ///< [P], 1 or 0 in the embeddings' type
 };
 
-constexpr const char* remedy =
-    "; put a pair sampler into the flow, and keep pairs whole in batches (batch: group_size = 2 "
-    "and an even size)";
+constexpr const char* remedy = "; put a pair sampler into the flow: `batch` keeps its pairs whole";
 
 std::string rows_text(std::int64_t first) {
   return "rows " + std::to_string(first) + " and " + std::to_string(first + 1);

@@ -23,6 +23,7 @@ class EpochSampler : public Collector {
   void process(Packet packet, Emitter& /*emitter*/, Context& /*context*/) override {
     const auto next = static_cast<std::int64_t>(numbers_.size());
     items_.push_back(numbers_.try_emplace(packet.get(field::item), next).first->second);
+    packet.erase(field::group_size);  // of a group that the data set made
     rows_.push_back(std::move(packet));
   }
 

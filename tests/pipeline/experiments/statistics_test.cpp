@@ -32,10 +32,12 @@ TEST(Statistics, OneValueHasNoDeviation) {
   EXPECT_FALSE(interval_of_mean(values, 0.95));
 }
 
-TEST(Statistics, EqualValuesHaveNoWidth) {
+TEST(Statistics, EqualValuesHaveNoInterval) {
   const std::array values{0.25, 0.25, 0.25};
   EXPECT_DOUBLE_EQ(deviation_of(values).value(), 0);
-  EXPECT_DOUBLE_EQ(interval_of_mean(values, 0.95).value().low, 0.25);
+  EXPECT_FALSE(interval_of_mean(values, 0.95));
+  EXPECT_FALSE(interval_of_mean(std::array{0.95 - 0.90, 0.45 - 0.40}, 0.95));
+  EXPECT_FALSE(interval_of_mean(std::array{0.0, 0.0}, 0.95));
 }
 
 }  // namespace seam::host::statistics_test

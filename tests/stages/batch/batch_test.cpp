@@ -37,9 +37,10 @@ Packet picture(int line, int height = 4, int width = 6) {
   return packet;
 }
 
-Packet member(int line, std::int64_t group, Role role) {
+Packet member(int line, std::int64_t group, Role role, std::int64_t of = 0) {
   Packet packet = picture(line);
   packet.set(field::group, group);
+  if (of != 0) packet.set(field::group_size, of);
   packet.set(field::role, role);
   return packet;
 }
@@ -50,12 +51,11 @@ const auto conformance = seam::testing::conformance<Batch>({
         [](seam::testing::Harness&) {
           std::vector<Packet> packets;
           for (int line = 1; line <= 6; ++line) {
-            packets.push_back(member(line, line / 4, Role::single));  // of 3 pictures each
+            packets.push_back(member(line, line / 4, Role::single, 3));
           }
           return packets;
         },
     .refused = {{{"mean", std::vector<double>{0.5, 0.5}}}},
-    .second = {{"group_size", std::int64_t{4}}},
 });
 
 constexpr Field<std::int64_t> view_key{"view"};
@@ -99,11 +99,11 @@ const auto carrying = seam::testing::conformance<Batch>({
 });
 
 /// An anchor, a positive and a negative.
-std::vector<Packet> triplet(int first_line, std::int64_t group) {
+std::vector<Packet> triplet(int first_line, std::int64_t group, std::int64_t of = 0) {
   std::vector<Packet> packets;
-  packets.push_back(member(first_line, group, Role::anchor));
-  packets.push_back(member(first_line + 1, group, Role::positive));
-  packets.push_back(member(first_line + 2, group, Role::negative));
+  packets.push_back(member(first_line, group, Role::anchor, of));
+  packets.push_back(member(first_line + 1, group, Role::positive, of));
+  packets.push_back(member(first_line + 2, group, Role::negative, of));
   return packets;
 }
 
@@ -229,20 +229,22 @@ TEST_F(BatchTest, NeverSplitsAGroup) {
                           Role::positive, Role::negative));
 }
 
-TEST_F(BatchTest, DoesNotWaitWhereTheGroupsSizeIsKnown) {
-  harness_.set("size", 6).set("group_size", 3);
-  push(triplet(1, 0));
-  push(triplet(4, 1));
+TEST_F(BatchTest, DoesNotWaitIfNothingMoreFits) {
+  harness_.set("size", 6);
+  push(triplet(1, 0, 3));
+  push(triplet(4, 1, 3));
   EXPECT_THAT(sizes(), ElementsAre(6));
+  for (int line = 7; line <= 12; ++line) harness_.push(member(line, 2, Role::single));
+  EXPECT_THAT(sizes(), ElementsAre(6, 6));
 }
 
 TEST_F(BatchTest, DropsAGroupThatLostAPicture) {
-  harness_.set("size", 6).set("group_size", 3);
-  push(triplet(1, 0));
-  std::vector<Packet> broken = triplet(4, 1);
+  harness_.set("size", 6);
+  push(triplet(1, 0, 3));
+  std::vector<Packet> broken = triplet(4, 1, 3);
   broken.erase(broken.begin() + 1);  // the positive could not be decoded
   push(std::move(broken));
-  push(triplet(7, 2));
+  push(triplet(7, 2, 3));
   harness_.finish();
   ASSERT_THAT(sizes(), ElementsAre(6));
   EXPECT_THAT(harness_.outputs()[0].get(field::indices), ElementsAre(1, 2, 3, 7, 8, 9));
@@ -255,27 +257,39 @@ TEST_F(BatchTest, DropsAGroupThatLostAPicture) {
 TEST_F(BatchTest, RefusesAGroupLargerThanABatch) {
   harness_.set("size", 2);
   push(triplet(1, 5));
-  ASSERT_THAT(harness_.errors(), SizeIs(1));
-  EXPECT_THAT(harness_.errors()[0].what(), AllOf(HasSubstr("group 5"), HasSubstr("raise size")));
+  push(triplet(4, 6, 3));
+  ASSERT_THAT(harness_.errors(), SizeIs(4));
+  for (const Error& error : harness_.errors()) {
+    EXPECT_EQ(error.fault(), Fault::configuration);
+    EXPECT_THAT(error.what(), HasSubstr("has more than the 2 images of a batch; raise size"));
+  }
 }
 
 /// Otherwise half of it would be in another batch, or dropped.
-TEST_F(BatchTest, RefusesAGroupLargerThanItsDeclaredSize) {
-  harness_.set("size", 4).set("group_size", 2);
-  push(triplet(1, 5));
+TEST_F(BatchTest, RefusesAGroupLargerThanItsSize) {
+  harness_.set("size", 4);
+  push(triplet(1, 5, 2));
   ASSERT_THAT(harness_.errors(), SizeIs(1));
-  EXPECT_EQ(harness_.errors()[0].fault(), Fault::configuration);
   EXPECT_THAT(harness_.errors()[0].what(),
-              AllOf(HasSubstr("group 5 has more than group_size = 2 images; set group_size to the"),
-                    HasSubstr("sampling.pk: items x images")));
+              HasSubstr("group 5 has more images than its group_size, 2"));
+}
+
+TEST_F(BatchTest, RefusesSizesThatAreNone) {
+  harness_.push(member(1, 5, Role::single, -1));
+  push(triplet(2, 6, 3));
+  harness_.push(member(5, 7, Role::single, 2)).push(member(6, 7, Role::single, 3)).finish();
+  ASSERT_THAT(harness_.errors(), SizeIs(2));
+  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("group_size is -1, but a group has at least"));
+  EXPECT_THAT(harness_.errors()[1].what(),
+              HasSubstr("images of group 7 have different group_size"));
 }
 
 /// Every epoch numbers its groups from 0, and groups far apart may share a number.
 TEST_F(BatchTest, AcceptsTheNumberOfAnEarlierGroup) {
-  harness_.set("size", 6).set("group_size", 3);
-  for (const int group : {0, 1, 0}) push(triplet(3 * group + 1, group));
+  harness_.set("size", 6);
+  for (const int group : {0, 1, 0}) push(triplet(3 * group + 1, group, 3));
   harness_.finish();
-  push(triplet(1, 0));
+  push(triplet(1, 0, 3));
   harness_.finish();
   EXPECT_THAT(harness_.errors(), IsEmpty());
   EXPECT_THAT(sizes(), ElementsAre(6, 3, 3));
@@ -311,8 +325,6 @@ TEST_F(BatchTest, RefusesParametersThatCannotWork) {
       expect_refused(parameter, {0.5, 0.5, number}, "but the values are from 0 to 1; divide");
     }
   }
-  harness_.set("size", 2).set("group_size", 3);
-  EXPECT_REFUSED(harness_.open(), Fault::configuration, "group_size is 3 and size is 2");
 }
 
 TEST_F(BatchTest, NormalisesAsTold) {

@@ -87,8 +87,8 @@ TEST_F(FolderStage, TakesEachPictureOfAFlatFolderForAnItem) {
 }
 
 TEST_F(FolderStage, ServesImagesThatAreNotDecodedSoThatNoneIsPassedOver) {
-  for (const char* file : {"a.bmp", "b.GIF", "c.tif", "d.jp2", "e.png"}) write(file);
-  EXPECT_THAT(rows(*make()), ::testing::SizeIs(5));
+  for (const char* file : {"a.bmp", "b.GIF", "c.tif", "d.jp2", "e.png", "f.HEIC"}) write(file);
+  EXPECT_THAT(rows(*make()), ::testing::SizeIs(6));
 }
 
 TEST_F(FolderStage, TakesTheInnermostFolderForAnItemWhereAsked) {

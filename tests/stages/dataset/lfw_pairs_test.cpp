@@ -122,6 +122,7 @@ TEST_F(LfwPairsStage, PairsAreTwoPicturesInARow) {
   EXPECT_EQ(second.get(field::item), "Bob");
   for (const Packet* packet : {&first, &second}) {
     EXPECT_EQ(packet->get(field::group), 3);
+    EXPECT_EQ(packet->get(field::group_size), 2);
     EXPECT_EQ(packet->get(field::same_item), 0);
     EXPECT_EQ(packet->get(field::pair_fold), 0);
     EXPECT_EQ(packet->origin().line, 5);

@@ -172,10 +172,12 @@ TEST(DecodeImage, SaysWhatAStrangerIsAndWhatIsRead) {
 TEST(DecodeImage, NamesAFormatThatItDoesNotReadAndHowToConvertIt) {
   const Image picture = smooth_picture(64, 64);
   const std::string gif("GIF89a");
+  const std::string jxl("\xFF\x0A\x7F");
   const std::vector<std::pair<std::string, Bytes>> files{
       {"a BMP image", encode(picture, ".bmp")},
       {"a GIF image", Bytes(gif.begin(), gif.end())},
       {"a JPEG 2000 image", encode(picture, ".jp2")},
+      {"a JPEG XL image", Bytes(jxl.begin(), jxl.end())},
       {"a Sun raster image", encode(picture, ".ras")},
       {"a TIFF image", encode(picture, ".tiff")}};
   for (const auto& [format, bytes] : files) {

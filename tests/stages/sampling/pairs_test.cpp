@@ -104,6 +104,7 @@ Sent run(const std::vector<std::pair<std::string, std::string>>& parameters, std
   harness.seed(seed).epoch(epoch).run_directory(folder);
   harness.push_all(six_images()).finish();
   EXPECT_TRUE(harness.errors().empty()) << harness.errors()[0].full_message();
+  for (const Packet& packet : harness.outputs()) EXPECT_EQ(packet.get(field::group_size), 2);
   return test::sent(harness, field::same_item);
 }
 

@@ -224,13 +224,16 @@ const auto conformance = testing::conformance<Pk>({
 
 TEST(PkStage, GivesTheImagesOfABatchOneGroup) {
   const auto harness = pk(2, 3);
-  harness->push_all(twelve_images());
+  std::vector<Packet> images = twelve_images();
+  for (Packet& image : images) image.set(field::group_size, 2);  // of pairs in the data set
+  harness->push_all(std::move(images));
   EXPECT_THAT(harness->outputs(), SizeIs(0));
   harness->finish();
   ASSERT_THAT(harness->outputs(), SizeIs(12));  // two batches
   for (std::size_t i = 0; i < 12; ++i) {
     const Packet& packet = harness->outputs()[i];
     EXPECT_EQ(packet.get(field::group), static_cast<std::int64_t>(i / 6));
+    EXPECT_FALSE(packet.has(field::group_size));
     EXPECT_EQ(packet.get(field::item), harness->outputs()[i / 3 * 3].get(field::item));
   }
 }

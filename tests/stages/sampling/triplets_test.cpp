@@ -149,6 +149,7 @@ TEST(TripletsStage, SendsThreePicturesATriplet) {
     const auto& negative = harness.outputs()[i + 2];
     for (std::size_t part = 0; part < 3; ++part) {
       EXPECT_EQ(harness.outputs()[i + part].get(field::group), static_cast<std::int64_t>(i / 3));
+      EXPECT_EQ(harness.outputs()[i + part].get(field::group_size), 3);
     }
     EXPECT_EQ(anchor.get(field::role), Role::anchor);
     EXPECT_EQ(positive.get(field::role), Role::positive);

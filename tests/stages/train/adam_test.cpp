@@ -221,10 +221,20 @@ TEST_F(AdamStage, FollowsItsSchedule) {
                           DoubleNear(6.0577e-4, 1e-8)));  // 0.995^100
 }
 
-TEST_F(AdamStage, RefusesAScheduleThatContradictsItself) {
-  harness_.set("schedule", "constant").set("decay", Value{0.9});
-  EXPECT_REFUSED(harness_.open(), Fault::configuration,
-                 "has no effect with `schedule = \"constant\"`");
+TEST_F(AdamStage, RefusesParametersOfAnotherSchedule) {
+  const auto refused = [](const char* schedule, const char* parameter, const Value& value) {
+    Harness harness("adam", std::make_unique<Adam>());
+    harness.set("schedule", schedule).set(parameter, value);
+    EXPECT_REFUSED(harness.open(), Fault::configuration,
+                   std::string("parameter '") + parameter +
+                       "' of stage 'adam' has no effect with schedule = \"" + schedule);
+  };
+  refused("constant", "decay", Value{0.9});
+  refused("cosine", "decay", Value{0.9});
+  refused("exponential", "milestones", Value{std::vector<std::int64_t>{4}});
+  refused("constant", "epochs", Value{std::int64_t{4}});
+  refused("multi_step", "steps", Value{std::int64_t{4}});
+  refused("constant", "least_rate", Value{1e-5});
 }
 
 TEST_F(AdamStage, MeasuresTheGradientWhereItIsAskedFor) {

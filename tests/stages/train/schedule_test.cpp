@@ -82,20 +82,6 @@ TEST(Schedule, WarmUpGrowsEvenlyToWhatTheScheduleSays) {
   EXPECT_DOUBLE_EQ(learning_rate(settings, 1, 4), 0.995e-3);
 }
 
-TEST(Schedule, RefusesWhatHasNoEffect) {
-  for (const Schedule form : {Schedule::constant, Schedule::cosine}) {
-    ScheduleSettings settings = with(form);
-    settings.decay = 0.9;
-    EXPECT_THAT(verdict(settings), HasSubstr("`decay = 0.9` has no effect"));
-  }
-  ScheduleSettings milestones = with(Schedule::exponential);
-  milestones.milestones = {4};
-  EXPECT_THAT(verdict(milestones), HasSubstr("`milestones` only applies to"));
-  ScheduleSettings least = with(Schedule::constant);
-  least.least_rate = 1e-5;
-  EXPECT_THAT(verdict(least), HasSubstr("only apply to `schedule = \"cosine\"`"));
-}
-
 TEST(Schedule, RefusesWhatIsIncomplete) {
   EXPECT_THAT(verdict(with(Schedule::multi_step)), HasSubstr("needs `milestones`"));
   for (const std::vector<std::int64_t>& wrong :
@@ -118,10 +104,6 @@ TEST(Schedule, ACosineEndsWithTheRunUnlessItSaysWhere) {
   RunState run;
   run.epochs = epochs_of_run;
   ScheduleSettings settings = with(Schedule::cosine);
-  settle_schedule(settings, Context(run, "optimizer", 0));
-  EXPECT_EQ(settings.epochs, epochs_of_run);
-  settings.epochs = 0;  // as earlier versions wrote
-  settings.steps = 0;
   settle_schedule(settings, Context(run, "optimizer", 0));
   EXPECT_EQ(settings.epochs, epochs_of_run);
   settings.epochs = 40;

@@ -38,7 +38,8 @@ seam plugins --load > "$work/plugins" || fail "the installed program does not fi
 grep --quiet 'image.decode' "$work/plugins" || { cat "$work/plugins"; fail "no image.decode"; }
 if grep --quiet 'refused' "$work/plugins"; then cat "$work/plugins"; fail "a plugin cannot be loaded"; fi
 for file in share/man/man1/seam.1 share/man/man1/seam-run.1 share/bash-completion/completions/seam \
-  share/zsh/site-functions/_seam share/fish/vendor_completions.d/seam.fish share/seam/pipelines/demo.toml; do
+  share/zsh/site-functions/_seam share/fish/vendor_completions.d/seam.fish share/seam/pipelines/demo.toml \
+  share/seam/scripts/export_lite0.py share/seam/scripts/inshop-folds; do
   [[ -s $work/seam/$file ]] || fail "$file is not installed"
 done
 quietly python3 "$source_tree/tests/system/links_test.py" "$work/seam/share/doc/seam"
