@@ -296,11 +296,12 @@ Tensor ConvTranspose2dImpl::forward(const Tensor& x) {
   if (!on_cpu(x) || !plain || padding == nullptr || x.dim() != 4) {
     return torch::nn::ConvTranspose2dImpl::forward(x);
   }
-  Tensor pixels = x;
 #if TORCH_VERSION_MAJOR < 2
   // LibTorch 1.13 has no transposed convolution in bfloat16 for processors without AVX-512.
   const c10::impl::ExcludeDispatchKeyGuard precise(c10::autocast_dispatch_keyset);
-  if (x.scalar_type() == torch::kBFloat16) pixels = x.to(torch::kFloat32);
+  const Tensor pixels = x.scalar_type() == torch::kBFloat16 ? x.to(torch::kFloat32) : x;
+#else
+  const Tensor& pixels = x;
 #endif
   return ConvolutionFunction::apply(
       narrowed(pixels), narrowed(weight), bias_or_none(bias, pixels),
