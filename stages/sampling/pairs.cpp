@@ -62,8 +62,7 @@ void DrawnPairs::declare(Declaration& d) {
       "Collects the images of an epoch and emits them as pairs, of one item or of two: two "
       "consecutive packets that share a `group`. `batch` keeps them together; its carry = "
       "[\"same_item as same\"] passes the labels on to the loss.\n\nPlace it between the data set "
-      "and "
-      "`image.decode`, so that it collects only the names of an epoch's images and not their "
+      "and `image.decode`, so that it collects only the names of an epoch's images and not their "
       "pixels.");
   d.parameter("pairs", drawn_,
               "each_epoch: new random pairs in every epoch, for training; once: distinct pairs, "
