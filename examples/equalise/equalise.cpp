@@ -10,8 +10,9 @@ void Equalise::declare(seam::Declaration& d) {
       "Gems IV*, 1994) with OpenCV. Colours do not change.");
   d.parameter("clip_limit", clip_limit_, "limit of the contrast amplification").range(0.1, 1000);
   d.parameter("tiles", tiles_, "number of tiles per side").range(1, 256);
-  d.needs(seam::field::image);
-  d.provides(seam::field::image);
+  // The same names: the size stays, so a network after this stage knows it.
+  d.needs(seam::field::image).contract("u8[H,W,3]");
+  d.provides(seam::field::image).contract("u8[H,W,3]");
 }
 
 void Equalise::process(seam::Packet& packet, seam::Context& /*context*/) const {

@@ -32,7 +32,8 @@ bool tells_of_network(const StageRunner& stage) {
 std::vector<std::string> lacking(const StageRunner& stage) {
   std::vector<std::string> names;
   for (const ParameterInfo& parameter : stage.description().parameters) {
-    if (parameter.required || parameter.from_field) names.push_back(parameter.name);
+    if (!parameter.required && !parameter.from_field) continue;
+    if (!without_effect(parameter, stage.description(), {})) names.push_back(parameter.name);
   }
   return names;
 }

@@ -1,8 +1,10 @@
 #include "pipeline/config/fields.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -35,6 +37,40 @@ struct FieldState {
 /// Called for each node of a flow with the fields that arrive there, before they are checked.
 using Arrival = std::function<void(const FlowNode& node, const FieldState& arriving)>;
 
+/// The size of a named dimension, and the field in which it arrives.
+struct Size {
+  std::int64_t size = 0;
+  const Provided* field = nullptr;
+};
+using Sizes = std::map<std::string, Size>;  // by the dimension's name
+
+/// Empty for an invalid contract, which check_fields() reports.
+std::vector<std::string> dimensions_in(const std::string& contract) {
+  try {
+    if (!contract.empty()) return TensorContract::parse(contract).dimensions();
+  } catch (const Error&) {
+  }
+  return {};
+}
+
+/// Whether a dimension has a name other than N, the batch: a stage may change the number of rows.
+bool is_size_name(const std::string& dimension) {
+  return dimension != "N" && std::isalpha(static_cast<unsigned char>(dimension.front())) != 0;
+}
+
+/// The contract with known sizes in place of names.
+std::string with_sizes(const std::string& contract, const Sizes& sizes) {
+  const auto sized = [&](const std::string& name) { return sizes.contains(name); };
+  if (std::ranges::none_of(dimensions_in(contract), sized)) return contract;
+  const TensorContract parsed = TensorContract::parse(contract);
+  std::vector<std::string> dimensions = parsed.dimensions();
+  for (std::string& dimension : dimensions) {
+    if (sized(dimension)) dimension = std::to_string(sizes.at(dimension).size);
+  }
+  if (parsed.open_ended()) dimensions.emplace_back("...");
+  return fmt::format("{}[{}]", parsed.element(), fmt::join(dimensions, ","));
+}
+
 class FieldCheck {
  public:
   FieldCheck(const FlowSpec& flow, const std::vector<StageDraft>& stages, Findings& findings,
@@ -56,7 +92,9 @@ class FieldCheck {
         const Description& description = stage.runner->description();
         for (const FieldInfo& field : description.needs) check_need(at, field, state, true);
         for (const FieldInfo& field : description.accepts) check_need(at, field, state, false);
+        const Sizes sizes = arriving_sizes(at, description, state);
         std::vector<FieldInfo> provided = description.provides;
+        for (FieldInfo& field : provided) field.contract = with_sizes(field.contract, sizes);
         const bool all_known = gather(at, state, provided);
         for (FieldInfo& field : provided) {
           const auto of = state.fields.find(field.values_of);
@@ -233,6 +271,42 @@ class FieldCheck {
     }
   }
 
+  /// The sizes of the names in the stage's contracts. Reports names with two different sizes.
+  Sizes arriving_sizes(std::size_t at, const Description& description, const FieldState& state) {
+    Sizes sizes;
+    if (state.anything) return sizes;
+    for (const auto* const fields : {&description.needs, &description.accepts}) {
+      for (const FieldInfo& field : *fields) {
+        const auto found = state.fields.find(field.name);
+        if (found == state.fields.end() || found->second.type != field.type) continue;
+        const std::vector<std::string> names = dimensions_in(field.contract);
+        const std::vector<std::string> have = dimensions_in(found->second.contract);
+        for (std::size_t i = 0; i < std::min(names.size(), have.size()); ++i) {
+          const auto size = number_in<std::int64_t>(have[i]);
+          if (!size || !is_size_name(names[i])) continue;
+          const auto [known, first] = sizes.emplace(names[i], Size{*size, &found->second});
+          if (first || known->second.size == *size) continue;
+          report_two_sizes(at, names[i], known->second, {*size, &found->second});
+        }
+      }
+    }
+    return sizes;
+  }
+
+  void report_two_sizes(std::size_t at, const std::string& name, const Size& a, const Size& b) {
+    const auto note = [&](const Size& one) {
+      return fmt::format("'{}' is {} by {}", one.field->name, one.field->contract,
+                         described(stage_at(one.field->node)));
+    };
+    const bool both = a.field != b.field;
+    report("field-contract", at,
+           fmt::format("{} needs {} with one size {}, but it is {} and {}", described(stage_at(at)),
+                       both ? fmt::format("'{}' and '{}'", a.field->name, b.field->name)
+                            : fmt::format("'{}'", a.field->name),
+                       name, a.size, b.size),
+           both ? std::vector{note(a), note(b)} : std::vector{note(a)});
+  }
+
   void check_values(std::size_t at, const FieldInfo& need, const Provided& have) {
     if (have.values.empty()) return;
     const auto lacks = [&](const std::string& value) { return !contains(have.values, value); };
@@ -255,6 +329,7 @@ class FieldCheck {
       names.push_back(name);
     }
     std::vector<std::string> notes{did_you_mean(need.name, names)};
+    if (!need.doc.empty()) notes.push_back(fmt::format("'{}': {}", need.name, need.doc));
     std::vector<std::string> others;
     for (const StageDraft& stage : stages_) {
       const bool before = std::ranges::any_of(ancestors_[at], [&](std::size_t node) {
@@ -310,15 +385,6 @@ struct UnsetSize {
   std::string field;
   std::size_t dimension = 0;
 };
-
-/// Empty for an invalid contract, which check_fields() reports.
-std::vector<std::string> dimensions_in(const std::string& contract) {
-  try {
-    if (!contract.empty()) return TensorContract::parse(contract).dimensions();
-  } catch (const Error&) {
-  }
-  return {};
-}
 
 std::vector<UnsetSize> unset_sizes(const StageDraft& stage) {
   std::vector<UnsetSize> unset;

@@ -146,4 +146,10 @@ std::string list_violation(std::int64_t length, std::string_view contract) {
   return TensorContract::parse(contract).first_violation("*", {length}).value_or(std::string());
 }
 
+std::string image_violation(const Image& image, std::string_view contract) {
+  return TensorContract::parse(contract)
+      .first_violation("u8", {image.height(), image.width(), image.channels()})
+      .value_or(std::string());
+}
+
 }  // namespace seam

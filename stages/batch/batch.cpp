@@ -134,7 +134,7 @@ void Batch::declare(Declaration& d) {
       "further fields to collect, of any type: \"view\", named \"views\" in the batch, or \"view "
       "as angles\"; numbers become a tensor, other types a vector unless their FieldTraits differ");
   carried_.declare(d, carry_);
-  d.needs(field::image).doc("all images of a flow must have the same size");
+  d.needs(field::image).contract("u8[H,W,3]").doc("all images of a flow must have the same size");
   d.accepts(field::item).doc("empty if absent");
   d.accepts(field::category).doc("-1 if absent");
   d.accepts(field::index).doc("-1 if absent");
@@ -143,7 +143,7 @@ void Batch::declare(Declaration& d) {
   d.accepts(field::group).doc("-1 if absent: each image is its own group");
   d.accepts(field::group_size).doc("any size if absent; otherwise incomplete groups are dropped");
   d.accepts(field::role).doc("single if absent");
-  d.provides(field::images);
+  d.provides(field::images).contract("f32[N,3,H,W]");
   d.provides(field::items);
   d.provides(field::categories);
   d.provides(field::indices);

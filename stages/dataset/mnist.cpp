@@ -37,7 +37,7 @@ void Mnist::declare(Declaration& d) {
        "number of images that the files must have (60000 and 10000 in MNIST and Fashion-MNIST)")
       .at_least(1)
       .same_results();
-  d.provides(field::image);
+  d.provides(field::image).contract("u8[H,W,3]");
   d.provides(field::item).doc("the name of its class");
   d.provides(field::category).doc("the label");
   d.provides(field::index).doc("position in the file, from 0");

@@ -158,8 +158,8 @@ void Augment::declare(Declaration& d) {
   d.parameter("grey_probability", ranges_.grey_probability,
               "probability of making an image grey, as with a saturation of 0")
       .range(0, 1);
-  d.needs(field::image);
-  d.provides(field::image).values({"changed"});
+  d.needs(field::image).contract("u8[H,W,C]");
+  d.provides(field::image).contract("u8[H,W,C]").values({"changed"});
 }
 
 void Augment::open(Context& /*context*/) {

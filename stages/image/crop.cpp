@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include <seam/box.hpp>
+#include <seam/contract.hpp>
 
 #include "stages/image/check_order.hpp"
 
@@ -55,10 +56,6 @@ std::string box_text(const std::array<float, 4>& box) {
        << " and bottom " << box[3];
   return text.str();
 }
-
-/// torchvision's RandomResizedCrop; the aspect is width / height.
-constexpr SideRanges usual_ranges{
-    .area_least = 0.08, .area_most = 1, .aspect_least = 3.0 / 4, .aspect_most = 4.0 / 3};
 
 }  // namespace
 
@@ -136,12 +133,6 @@ void Crop::declare(Declaration& d) {
       "Crops every image to height x width pixels; with `box`, the image's bounding box is cut out "
       "first. A smaller image is an error and is never padded or enlarged; only `random_resized` "
       "resizes the crop to height x width.");
-  d.parameter("height", height_, "output height; default: height of the box")
-      .range(1, 65535)
-      .unit("px");
-  d.parameter("width", width_, "output width; default: width of the box")
-      .range(1, 65535)
-      .unit("px");
   d.parameter("position", position_,
               "which part is kept: the centre, or a random part that differs in every epoch; "
               "random_resized: a part of random size and shape, resized to height x width",
@@ -149,71 +140,52 @@ void Crop::declare(Declaration& d) {
                {"random", Position::random},
                {"random_resized", Position::random_resized}});
   d.parameter("box", box_, "whether to cut out the image's field 'box' first");
-  d.parameter("area_least", area_least_,
-              "random_resized: minimum fraction of the image area to keep (uniform); default: 0.08")
+  d.parameter("height", height_, "output height; with `box`, default: height of the box")
+      .range(1, 65535)
+      .unit("px");
+  d.parameter("width", width_, "output width; with `box`, default: width of the box")
+      .range(1, 65535)
+      .unit("px");
+  const auto limit = [&](const std::string& name, double& member, const std::string& doc) {
+    return d.parameter(name, member, doc).only_with("position", "random_resized");
+  };
+  limit("area_least", ranges_.area_least, "minimum fraction of the image area to keep (uniform)")
       .range(0.0001, 1);
-  d.parameter("area_most", area_most_,
-              "random_resized: maximum fraction of the image area to keep; default: 1")
+  limit("area_most", ranges_.area_most, "maximum fraction of the image area to keep")
       .range(0.0001, 1);
-  d.parameter("aspect_least", aspect_least_,
-              "random_resized: minimum aspect ratio (width / height) of the kept part, "
-              "log-uniform; default: 3/4")
+  limit("aspect_least", ranges_.aspect_least,
+        "minimum aspect ratio (width / height) of the kept part, log-uniform")
       .range(0.01, 100);
-  d.parameter("aspect_most", aspect_most_,
-              "random_resized: maximum aspect ratio of the kept part; default: 4/3")
+  limit("aspect_most", ranges_.aspect_most, "maximum aspect ratio of the kept part")
       .range(0.01, 100);
-  declare_interpolation(d, interpolation_, "of random_resized; ");
+  declare_interpolation(d, interpolation_).only_with("position", "random_resized");
+  const std::string height = dimension_of(height_.value_or(0), "h");
+  const std::string width = dimension_of(width_.value_or(0), "w");
+  const bool cuts = !box_ && height_ && width_ && position_ != Position::random_resized;
   // A box is in pixels of the image in the file.
   d.needs(field::image)
+      .contract(cuts ? "u8[" + height + "+," + width + "+,C]" : "u8[H,W,C]")
       .values(box_ ? std::vector<std::string>{"as decoded"} : std::vector<std::string>{});
-  if (box_) d.needs(field::box).doc("in pixels of the image in the file");
-  d.provides(field::image).values({"changed"});
+  if (box_ || (!height_ && !width_)) {
+    d.needs(field::box)
+        .doc("in pixels of the image in the file; for images without boxes, set height and width");
+  }
+  d.provides(field::image).contract("u8[" + height + "," + width + ",C]").values({"changed"});
 }
 
 void Crop::open(Context& /*context*/) {
-  if (height_.has_value() != width_.has_value()) {
+  const bool sized = height_ && width_;
+  if (!sized && (height_ || width_)) {
     throw Error("image.crop has only one of height and width: set both", Fault::configuration);
   }
-  if (position_ == Position::random_resized) {
-    if (!height_) {
-      throw Error("position = \"random_resized\" needs height and width", Fault::configuration);
-    }
-    ranges_ = {.area_least = area_least_.value_or(usual_ranges.area_least),
-               .area_most = area_most_.value_or(usual_ranges.area_most),
-               .aspect_least = aspect_least_.value_or(usual_ranges.aspect_least),
-               .aspect_most = aspect_most_.value_or(usual_ranges.aspect_most)};
-    check_order(ranges_.area_least, ranges_.area_most, "area");
-    check_order(ranges_.aspect_least, ranges_.aspect_most, "aspect");
-    return;
-  }
-  check_resizing_unset();
-  if (height_) return;
-  if (!box_) {
-    throw Error("image.crop needs height and width, or box = true for images with a field 'box'",
-                Fault::configuration);
-  }
-  if (position_ == Position::random) {
+  if (!sized && (!box_ || position_ != Position::centre)) {
     throw Error(
-        "position = \"random\" has no effect, because the whole box is kept: set height and width, "
-        "or remove position",
+        "image.crop needs height and width; only with box = true and position = \"centre\" does it "
+        "keep the whole box without them",
         Fault::configuration);
   }
-}
-
-void Crop::check_resizing_unset() const {
-  const std::array<std::pair<bool, const char*>, 5> parameters{
-      {{area_least_.has_value(), "area_least"},
-       {area_most_.has_value(), "area_most"},
-       {aspect_least_.has_value(), "aspect_least"},
-       {aspect_most_.has_value(), "aspect_most"},
-       {interpolation_ != Interpolation::bilinear, "interpolation"}}};
-  for (const auto& [set, parameter] : parameters) {
-    if (!set) continue;
-    throw Error(std::string("`") + parameter + "` has no effect with `position = \"" +
-                    (position_ == Position::random ? "random" : "centre") +
-                    "\"`; remove it, or choose \"random_resized\"",
-                Fault::configuration);
-  }
+  check_order(ranges_.area_least, ranges_.area_most, "area");
+  check_order(ranges_.aspect_least, ranges_.aspect_most, "aspect");
 }
 
 Region Crop::region_of(const Image& image, const Packet& packet, Context& context) const {

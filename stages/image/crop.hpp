@@ -65,21 +65,16 @@ class Crop final : public ParallelTransform {
  private:
   enum class Position : std::uint8_t { centre, random, random_resized };
 
-  /// Throws seam::Error for a parameter that has no effect with the position.
-  void check_resizing_unset() const;
   Region region_of(const Image& image, const Packet& packet, Context& context) const;
 
   std::optional<int> height_;
   std::optional<int> width_;
   Position position_ = Position::centre;
   bool box_ = false;
-  // For random_resized; other positions reject them if set.
-  std::optional<double> area_least_;
-  std::optional<double> area_most_;
-  std::optional<double> aspect_least_;
-  std::optional<double> aspect_most_;
+  // For random_resized: the ranges of torchvision's RandomResizedCrop.
+  SideRanges ranges_{
+      .area_least = 0.08, .area_most = 1, .aspect_least = 3.0 / 4, .aspect_most = 4.0 / 3};
   Interpolation interpolation_ = Interpolation::bilinear;
-  SideRanges ranges_;  // from open() on
 };
 
 }  // namespace seam::stages

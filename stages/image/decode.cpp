@@ -89,7 +89,10 @@ void Decode::declare(Declaration& d) {
       .unit("MiB");
   d.needs(field::path).doc("the file to read");
   d.accepts(field::piece).doc("read instead of the whole file");
-  d.provides(field::image).doc("its pixels, upright, 8-bit RGB").values({"as decoded"});
+  d.provides(field::image)
+      .contract("u8[H,W,3]")
+      .doc("its pixels, upright, 8-bit RGB")
+      .values({"as decoded"});
 }
 
 void Decode::open(Context& /*context*/) {

@@ -79,8 +79,8 @@ void Erase::declare(Declaration& d) {
               {{"constant", Fill::constant}, {"random", Fill::random}});
   d.parameter("value", value_, "the colour: one number, or three (RGB)")
       .only_with("fill", "constant");
-  d.needs(field::image).doc("with 1 or 3 channels");
-  d.provides(field::image).values({"changed"});
+  d.needs(field::image).contract("u8[H,W,C]").doc("with 1 or 3 channels");
+  d.provides(field::image).contract("u8[H,W,C]").values({"changed"});
 }
 
 void Erase::open(Context& /*context*/) {

@@ -9,8 +9,10 @@ void Resize::declare(Declaration& d) {
   d.parameter("height", height_, "output height").range(1, 65535).unit("px");
   d.parameter("width", width_, "output width").range(1, 65535).unit("px");
   declare_interpolation(d, interpolation_);
-  d.needs(field::image);
-  d.provides(field::image).values({"changed"});
+  d.needs(field::image).contract("u8[h,w,C]");
+  d.provides(field::image)
+      .contract("u8[" + std::to_string(height_) + "," + std::to_string(width_) + ",C]")
+      .values({"changed"});
 }
 
 void Resize::process(Packet& packet, Context& /*context*/) const {

@@ -10,6 +10,7 @@
 #include <seam/error.hpp>
 
 #include "stages/counted.hpp"
+#include "stages/model/base/image_size.hpp"
 #include "stages/nn/dropout.hpp"
 #include "stages/nn/embedding.hpp"
 
@@ -94,7 +95,7 @@ void AlexNet::declare(Declaration& d) {
   d.parameter("dropout", options_.dropout,
               "dropout probability before each dense layer, in training")
       .range(0, 0.99);
-  d.needs(field::images).doc("at least 63x63 pixels");
+  d.needs(field::images).contract(images_of_at_least(nn::least_side));
   declare_embedding(d);
 }
 

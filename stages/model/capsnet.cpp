@@ -14,7 +14,6 @@ Capsnet::Capsnet() {
   options_.channels = 1;
   options_.dropout = 0;
   options_.weights = nn::CapsuleWeights::own;
-  options_.images = {28, 28};
   options_.routing.logits = nn::Logits::accumulate;
   options_.norm_axis = nn::NormAxis::none;
 }
@@ -41,8 +40,8 @@ void Capsnet::declare(Declaration& d) {
       .range(1, 1024);
   declare_own_routing(d, options_.routing, options_.weight_deviation);
   d.needs(field::images)
-      .contract("f32[N,3," + std::to_string(options_.images.height) + "," +
-                std::to_string(options_.images.width) + "]");
+      .contract(
+          images_of_size(options_.images.height, options_.images.width, nn::least_side(options_)));
   provide_class_capsules(d, options_, "the concatenated capsules");
   declare_classifier(d);
 }

@@ -25,9 +25,9 @@ void check(const CapsuleDecoderOptions& options) {
   };
   check_length(options.kernels, "kernels");
   check_length(options.strides, "strides");
+  require_image_size(options.images);
   std::int64_t stride = 1;
-  bool sensible = options.classes > 0 && options.capsule_size > 0 && options.dense_channels > 0 &&
-                  options.images.height > 0 && options.images.width > 0;
+  bool sensible = options.classes > 0 && options.capsule_size > 0 && options.dense_channels > 0;
   for (const std::int64_t channels : options.channels) sensible = sensible && channels > 0;
   for (std::size_t at = 0; at < convolutions; ++at) {
     sensible = sensible && options.strides[at] > 0 && options.kernels[at] >= options.strides[at] &&
@@ -119,23 +119,17 @@ void CapsuleDecoder::declare(Declaration& d) {
   nn::CapsuleDecoderOptions kernels_4;
   kernels_4.kernels = {4, 4, 4, 4, 4};
   nn::CapsuleDecoderOptions retrieval;
-  retrieval.images = {256, 256};
   retrieval.channels = {128, 64, 32, 16, 16};
   retrieval.kernels = {9, 7, 7, 5, 5, 5};
   retrieval.strides = {1, 2, 2, 2, 2, 2};
   d.preset("architecture", options_,
-           "transposed convolutions to 224x224 with kernels of 9x9 or, as later in the released "
-           "code, 4x4; or to 256x256, as in the released code of the retrieval networks, in which "
-           "they are unused",
+           "transposed convolutions with kernels of 9x9 or, as later in the released code, 4x4; or "
+           "those of the released code of the retrieval networks, in which they are unused. Image "
+           "height and width must be multiples of the product of the strides, which is 32",
            {{"kernels_9", nn::CapsuleDecoderOptions{}},
             {"kernels_4", kernels_4},
             {"retrieval", retrieval}});
-  declare_capsules(d);
-  d.parameter("image_height", options_.images.height,
-              "height of the images, a multiple of the strides' product")
-      .range(1, 65536);
-  d.parameter("image_width", options_.images.width, "width of the images, likewise")
-      .range(1, 65536);
+  declare_sizes(d);
   d.parameter("dense_channels", options_.dense_channels,
               "channels of the map that a dense layer makes from the capsule")
       .range(1, 65536);

@@ -20,7 +20,7 @@ namespace seam::nn {
 struct CapsuleDecoderOptions {
   std::int64_t classes = 0;
   std::int64_t capsule_size = 0;
-  ImageSize images{224, 224};
+  ImageSize images;                   ///< to be set
   std::int64_t dense_channels = 256;  ///< of the dense layer's output
   // Of the transposed convolutions; the last one has 3 channels, which are not listed.
   std::vector<std::int64_t> channels = {256, 128, 64, 32};

@@ -36,7 +36,11 @@ void CapsuleStage::declare_network(Declaration& d) {
       "whether batch statistics are computed separately for anchors, positives and negatives "
       "(released code) or together. auto: separately if images have roles",
       {{"auto", Towers::automatic}, {"by_role", Towers::by_role}, {"together", Towers::together}});
-  d.needs(field::images);
+  const std::int64_t least = nn::least_side(options_);
+  d.needs(field::images)
+      .contract(options_.weights == nn::CapsuleWeights::own
+                    ? images_of_size(options_.images.height, options_.images.width, least)
+                    : images_of_at_least(least));
   d.accepts(field::categories).doc("in training, for train_mask");
   d.accepts(field::groups).doc("in training, for train_mask");
   d.accepts(field::roles).doc("in training, for train_mask and towers");
@@ -99,13 +103,8 @@ void CapsuleStage::declare_capsules(Declaration& d) {
               "whether primary capsules share the matrices that predict class capsules, or each "
               "has its own",
               {{"shared", nn::CapsuleWeights::shared}, {"own", nn::CapsuleWeights::own}});
-  d.parameter("image_height", options_.images.height,
-              "height of the images, on which the number of weights depends")
-      .range(1, 65536)
-      .only_with("routing_weights", "own");
-  d.parameter("image_width", options_.images.width, "width of the images, likewise")
-      .range(1, 65536)
-      .only_with("routing_weights", "own");
+  declare_image_size(d, options_.images.height, options_.images.width,
+                     std::pair("routing_weights", "own"));
   d.parameter("norm_axis", options_.norm_axis,
               "axis along which class capsules are scaled to unit length",
               {{"capsule", nn::NormAxis::capsule},

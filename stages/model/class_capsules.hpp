@@ -4,6 +4,7 @@
 #include <seam/declaration.hpp>
 #include <seam/tensor.hpp>
 
+#include "stages/model/base/image_size.hpp"
 #include "stages/nn/capsule_network.hpp"
 
 namespace seam::stages {
@@ -19,10 +20,7 @@ inline void declare_class_number(Declaration& d, nn::NetworkOptions& options) {
 inline void declare_first_convolution(Declaration& d, nn::NetworkOptions& options) {
   d.parameter("channels", options.channels, "number of input channels: 1 (luminance) or 3")
       .range(1, 3);
-  d.parameter("image_height", options.images.height,
-              "height of the input images; no other size is accepted")
-      .range(1, 4096);
-  d.parameter("image_width", options.images.width, "width of the input images").range(1, 4096);
+  declare_image_size(d, options.images.height, options.images.width);
   d.parameter("width", options.width, "channels of the first convolution").range(1, 4096);
   d.parameter("kernel", options.convolutions.kernel, "side of the first convolution").range(1, 64);
   d.parameter("first_stride", options.first_stride, "stride of the first convolution").range(1, 16);

@@ -7,6 +7,7 @@
 #include <seam/error.hpp>
 
 #include "stages/counted.hpp"
+#include "stages/model/base/image_size.hpp"
 #include "stages/nn/embedding.hpp"
 #include "stages/nn/image_features.hpp"
 
@@ -24,6 +25,12 @@ Tensor padded_for_embedding(const Tensor& x) {
 
 std::int64_t ConvolutionalEmbeddingOptions::features() const {
   if (pooling != Pooling::none) return channels;
+  if (image_height < 1 || image_width < 1) {
+    throw Error(
+        "without pooling the dense layer depends on the size of the images; set image_height and "
+        "image_width",
+        Fault::configuration);
+  }
   std::int64_t height = image_height;
   std::int64_t over = image_width;
   for (int layer = 0; layer < 4; ++layer) {
@@ -89,14 +96,11 @@ void CnnEmbedding::declare(Declaration& d) {
               {{"average", nn::Pooling::average},
                {"generalised_mean", nn::Pooling::generalised_mean},
                {"none", nn::Pooling::none}});
-  d.parameter("image_height", options_.image_height,
-              "height of the images, on which the dense layer's size depends without pooling")
-      .range(1, 65536)
-      .only_with("pooling", "none");
-  d.parameter("image_width", options_.image_width, "width of the images, likewise")
-      .range(1, 65536)
-      .only_with("pooling", "none");
-  d.needs(field::images);
+  declare_image_size(d, options_.image_height, options_.image_width, std::pair("pooling", "none"));
+  FieldBuilder images = d.needs(field::images);
+  if (options_.pooling == nn::Pooling::none) {
+    images.contract(images_of_size(options_.image_height, options_.image_width, 1));
+  }
   declare_embedding(d);
 }
 

@@ -28,11 +28,11 @@ struct ConvolutionalEmbeddingOptions {
   std::int64_t dimensions = 368;
   double dropout = 0.3;
   Pooling pooling = Pooling::average;
-  std::int64_t image_height = 256;  ///< only without pooling: the dense layer depends on it
-  std::int64_t image_width = 256;   ///< likewise
+  std::int64_t image_height = 0;  ///< to be set without pooling: the dense layer depends on it
+  std::int64_t image_width = 0;   ///< likewise
   bool unit_length = true;
 
-  /// c, or c*h*w without pooling.
+  /// c, or c*h*w without pooling. Throws seam::Error if the size that it depends on is not set.
   [[nodiscard]] std::int64_t features() const;
 };
 

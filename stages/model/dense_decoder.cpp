@@ -10,11 +10,11 @@ namespace seam::nn {
 
 DenseDecoderImpl::DenseDecoderImpl(DenseDecoderOptions options, std::uint64_t seed)
     : options_(std::move(options)) {
+  require_image_size(options_.images);
   std::vector<std::int64_t> sizes{options_.classes * options_.capsule_size};
   sizes.insert(sizes.end(), options_.hidden.begin(), options_.hidden.end());
   sizes.push_back(options_.channels * options_.images.height * options_.images.width);
-  bool sensible = (options_.channels == 1 || options_.channels == 3) && options_.classes > 0 &&
-                  options_.images.height > 0;
+  bool sensible = (options_.channels == 1 || options_.channels == 3) && options_.classes > 0;
   for (const std::int64_t size : sizes) sensible = sensible && size > 0;
   if (!sensible) {
     throw Error("a dense decoder needs sizes of at least 1, and 1 or 3 channels",
@@ -49,14 +49,12 @@ void DenseDecoder::declare(Declaration& d) {
       "The decoder of the first capsule network (Sabour et al. 2017): draws an image from one "
       "class capsule by dense layers. In training this is the capsule of the image's category, in "
       "evaluation the longest one.");
-  declare_capsules(d);
+  declare_sizes(d);
   d.parameter("hidden", options_.hidden, "units of the layers before the last one, which have ReLU")
       .range(1, 65536);
   d.parameter("channels", options_.channels,
               "channels to draw: 1 (grey, as three equal channels) or 3")
       .range(1, 3);
-  d.parameter("image_height", options_.images.height, "height of the images").range(1, 4096);
-  d.parameter("image_width", options_.images.width, "width of the images").range(1, 4096);
   declare_decoder(d);
 }
 

@@ -19,7 +19,7 @@ struct DenseDecoderOptions {
   std::int64_t capsule_size = 0;
   std::vector<std::int64_t> hidden = {512, 1024};
   std::int64_t channels = 1;  ///< 1: grey, given as three equal channels; or 3
-  ImageSize images{28, 28};
+  ImageSize images;           ///< to be set
 };
 
 /// Layers are named "0", "1", ...: "0.weight" [512,160], "0.bias", ...

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stages/model/base/image_size.hpp"
 #include "stages/nn/embedding.hpp"
 
 namespace seam::nn {
@@ -242,6 +243,7 @@ void Inception::declare(Declaration& d) {
               "factor on the channels of each convolution; the result is rounded, at least 1")
       .range(0.001, 16);
   d.needs(field::images)
+      .contract(images_of_at_least(nn::inception_least_side(options_.blocks)))
       .doc("at least 27x27 pixels; with more than 3 blocks 43x43, with more than 8 75x75");
   declare_embedding(d);
 }

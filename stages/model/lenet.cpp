@@ -7,12 +7,14 @@
 #include <seam/error.hpp>
 
 #include "stages/counted.hpp"
+#include "stages/model/base/image_size.hpp"
 #include "stages/nn/embedding.hpp"
 
 namespace seam::nn {
 namespace {
 
 constexpr std::int64_t lenet_kernel = 5;
+constexpr std::int64_t lenet_least_side = 16;  // 16 -> 12 -> 6 -> 2 -> 1 pixels
 
 /// After both convolutions and poolings.
 std::int64_t side_left(std::int64_t side) {
@@ -34,7 +36,8 @@ LeNetImpl::LeNetImpl(LeNetOptions options) : options_(std::move(options)) {
   if (height < 1 || width < 1) {
     throw Error("images of " +
                     stages::width_by_height(options_.image_width, options_.image_height) +
-                    " pixels are too small for LeNet, which needs at least 16x16",
+                    " pixels are too small for LeNet, which needs at least " +
+                    stages::width_by_height(lenet_least_side, lenet_least_side),
                 Fault::configuration);
   }
   conv1_ = register_module("conv1", Conv2d(torch::nn::Conv2dOptions(3, c[0], lenet_kernel)));
@@ -68,15 +71,11 @@ void LeNet::declare(Declaration& d) {
   d.doc(
       "LeNet-5 (LeCun et al. 1998) with rectifiers, max pooling and an embedding: the smallest "
       "baseline of Siamese Capsule Networks.");
-  d.parameter("image_height", options_.image_height, "height of the images")
-      .range(1, 65535)
-      .unit("px");
-  d.parameter("image_width", options_.image_width, "width of the images")
-      .range(1, 65535)
-      .unit("px");
+  declare_image_size(d, options_.image_height, options_.image_width);
   d.parameter("channels", options_.channels, "channels of the two convolutions").range(1, 65536);
   d.parameter("hidden", options_.hidden, "units of the two dense layers").range(1, 65536);
-  d.needs(field::images);
+  d.needs(field::images)
+      .contract(images_of_size(options_.image_height, options_.image_width, nn::lenet_least_side));
   declare_embedding(d);
 }
 

@@ -17,8 +17,8 @@
 namespace seam::nn {
 
 struct LeNetOptions {
-  std::int64_t image_height = 100;
-  std::int64_t image_width = 100;
+  std::int64_t image_height = 0;                 ///< to be set: the dense layers depend on it
+  std::int64_t image_width = 0;                  ///< likewise
   std::vector<std::int64_t> channels = {6, 16};  ///< of the convolutions
   std::vector<std::int64_t> hidden = {120, 84};  ///< of the dense layers
   std::int64_t dimensions = 20;

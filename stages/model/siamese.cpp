@@ -63,8 +63,8 @@ void SiameseStage::declare_network(Declaration& d) {
   d.parameter("dimensions", dimensions_, "length of the embedding").range(1, 65536);
   d.parameter("unit_length", unit_length_, "whether to scale the embedding to length 1");
   d.needs(field::images)
-      .contract("f32[N,3," + std::to_string(options_.images.height) + "," +
-                std::to_string(options_.images.width) + "]");
+      .contract(
+          images_of_size(options_.images.height, options_.images.width, nn::least_side(options_)));
   d.provides(field::embedding).contract("f32[N," + std::to_string(dimensions_) + "]");
   d.provides(field::capsules)
       .contract("f32[N," + std::to_string(options_.classes) + "," +

@@ -210,7 +210,7 @@ void Torchscript::declare(Declaration& d) {
   if (provides_ == Provides::embedding) {
     d.provides(field::embedding).contract("f32[N," + dimension_of(known, "E") + "]");
   } else {
-    d.provides(field::feature_map).contract("f32[N," + dimension_of(known, "C") + ",H,W]");
+    d.provides(field::feature_map).contract("f32[N," + dimension_of(known, "C") + ",h,w]");
   }
   declare_module(d);
 }

@@ -25,13 +25,13 @@ void check(const NetworkOptions& options) {
   }
   if (options.capsule_size < 1 || options.class_capsule_size < 1 || options.classes < 1 ||
       options.width < 1 || options.primary_channels < 1 || options.first_stride.value_or(1) < 1 ||
-      options.images.height < 1 || options.images.width < 1 ||
       options.primary_channels % options.capsule_size != 0) {
     throw Error("primary_channels (" + std::to_string(options.primary_channels) +
                     ") must be a multiple of capsule_size (" +
                     std::to_string(options.capsule_size) + "), and all sizes at least 1",
                 Fault::configuration);
   }
+  if (options.weights == CapsuleWeights::own) require_image_size(options.images);
 }
 
 /// Of LeakyReLU; 0 is ReLU.
@@ -62,8 +62,7 @@ std::shared_ptr<ImageFeaturesImpl> residual_blocks(const NetworkOptions& options
   return std::make_shared<ResidualFeaturesImpl>(all, seed);
 }
 
-std::shared_ptr<ImageFeaturesImpl> valid_convolutions(const NetworkOptions& options,
-                                                      std::uint64_t seed) {
+FeatureExtractorOptions valid_convolutions(const NetworkOptions& options) {
   constexpr std::int64_t kernel = 9;
   FeatureExtractorOptions all;
   all.in_channels = options.channels;
@@ -83,7 +82,7 @@ std::shared_ptr<ImageFeaturesImpl> valid_convolutions(const NetworkOptions& opti
   }
   all.slope = slope_of(options);
   all.dropout = options.dropout;
-  return std::make_shared<FeatureExtractorImpl>(all, seed);
+  return all;
 }
 
 std::string size_text(ImageSize size) {
@@ -150,7 +149,6 @@ NetworkOptions sccapsnet_cls_as_released() {
   options.slope = 0.3;
   options.dropout = 0;
   options.weights = CapsuleWeights::own;
-  options.images = {224, 224};
   options.last_padding = LastPadding::same;
   options.glorot_fans = GlorotFans::tensor;
   options.norm_axis = NormAxis::none;
@@ -167,7 +165,6 @@ NetworkOptions rccapsnet_cls_as_released() {
   options.residual_slope = 0.3;
   options.weights = CapsuleWeights::shared;
   options.glorot_fans = GlorotFans::matrix;
-  options.images = {};
   return options;
 }
 
@@ -182,7 +179,6 @@ NetworkOptions siamese_capsules() {
   options.channels = 1;
   options.dropout = 0.2;
   options.weights = CapsuleWeights::own;
-  options.images = {100, 100};
   options.routing.iterations = 4;
   options.routing.logits = Logits::accumulate;
   options.routing.squash = SquashForm::tanh;
@@ -200,9 +196,29 @@ std::shared_ptr<ImageFeaturesImpl> image_features(const NetworkOptions& options,
       return residual_blocks(options, seed);
     case FeatureKind::one_convolution:
     case FeatureKind::stacked_valid:
-      return valid_convolutions(options, seed);
+      return std::make_shared<FeatureExtractorImpl>(valid_convolutions(options), seed);
   }
   return nullptr;  // unreachable: all kinds are listed
+}
+
+void require_image_size(const ImageSize& images) {
+  if (images.height > 0 && images.width > 0) return;
+  throw Error(
+      "the number of weights depends on the size of the images; set image_height and image_width",
+      Fault::configuration);
+}
+
+std::int64_t least_side(const NetworkOptions& options) {
+  const bool padded = options.features == FeatureKind::stacked_convolutional ||
+                      options.features == FeatureKind::residual;
+  if (padded) return 1;
+  const FeatureExtractorOptions all = valid_convolutions(options);
+  std::int64_t side = 1;
+  for (auto layer = all.layers.rbegin(); layer != all.layers.rend(); ++layer) {
+    const bool padded_layer = all.padding == Padding::last && layer == all.layers.rbegin();
+    side = (side - 1) * layer->stride + (padded_layer ? 1 : layer->kernel);
+  }
+  return side;
 }
 
 Tensor group_capsules(const Tensor& features, std::int64_t size) {

@@ -68,9 +68,12 @@ enum class GlorotFans : std::uint8_t {
 enum class LastPadding : std::uint8_t { none, same };
 
 struct ImageSize {
-  std::int64_t height = 256;
-  std::int64_t width = 256;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
 };
+
+/// Throws seam::Error (configuration) if the size is not set.
+void require_image_size(const ImageSize& images);
 
 /// Of one_convolution: side and stride of its two convolutions.
 struct TwoConvolutions {
@@ -95,7 +98,7 @@ struct NetworkOptions {
   double residual_slope = 0.3;  ///< of LeakyReLU within residual blocks; 0: ReLU
   double dropout = 0.3;
   CapsuleWeights weights = CapsuleWeights::shared;
-  ImageSize images;  ///< with own weights, the only size
+  ImageSize images;  ///< only with own weights, and then to be set: the only size
   /// Of normal routing weights. If unset they are Glorot-uniform, or with the softmax of some ports
   /// as in these: normal with a deviation of 1.
   std::optional<double> weight_deviation;
@@ -132,6 +135,9 @@ struct NetworkOptions {
 /// sizes that do not fit.
 [[nodiscard]] std::shared_ptr<ImageFeaturesImpl> image_features(const NetworkOptions& options,
                                                                 std::uint64_t seed);
+
+/// Returns the minimum side of images, for which one primary capsule remains.
+[[nodiscard]] std::int64_t least_side(const NetworkOptions& options);
 
 /// The results of a pass for N images.
 struct ClassCapsules {

@@ -3,6 +3,7 @@
 #include <seam/contract.hpp>
 #include <seam/error.hpp>
 #include <seam/field.hpp>
+#include <seam/image.hpp>
 #include <seam/refusal_testing.hpp>
 #include <string>
 
@@ -32,6 +33,14 @@ TEST(TensorContract, RefusesWhatIsNoContractQuotingIt) {
         "f32[+]", "f32[N+]", "f32[9999999999999999999]", "f32[9999999999999999999+]"}) {
     EXPECT_REFUSED(TensorContract::parse(text), Fault::internal, "'" + std::string(text) + "'");
   }
+}
+
+TEST(ImageContract, HasHeightWidthAndChannels) {
+  const Image image(4, 6, 3);
+  EXPECT_EQ(image_violation(image, "u8[4,6,3]"), "");
+  EXPECT_EQ(image_violation(image, "u8[H,W,C]"), "");
+  EXPECT_THAT(image_violation(image, "u8[6,4,3]"), HasSubstr("dimension 0 is 4, not 6"));
+  EXPECT_THAT(image_violation(image, "u8[4,6+,1]"), HasSubstr("dimension 2 is 3, not 1"));
 }
 
 TEST(TensorContract, NamesFitAnySizeAndStarsAnyElement) {

@@ -53,13 +53,9 @@ width = 4
 primary_channels = 32
 dropout = 0.3
 routing_weights = "own"
-image_height = 32
-image_width = 32
 [stage.decoder]
 use = "model.capsule_decoder"
 classes = 14
-image_height = 32
-image_width = 32
 dense_channels = 4
 channels = [8, 8]
 kernels = [9, 5, 4]

@@ -5,6 +5,10 @@
 ///     i64[N]            f32[] a scalar        *[N,...] any type, any further dimensions
 ///     *[N,20+]          20+: twenty or more
 ///
+/// A dimension name other than N stands for the same size in all contracts of a stage. A stage that
+/// needs u8[H,W,3] and provides f32[N,3,H,W] thereby keeps the image size, which is 32 x 32 after a
+/// stage that provides u8[32,32,3]. Use different names for sizes that the stage changes: h, w.
+///
 /// The host compares the contracts of providers and users along every path before anything runs;
 /// the tensor wrapper compares real tensors with them while it runs. No LibTorch is needed here.
 #pragma once

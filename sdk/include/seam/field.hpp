@@ -162,10 +162,16 @@ struct FieldTraits {
   }
 };
 
+/// How the image violates a contract such as "u8[32,32,3]" (height, width, channels), or an empty
+/// string.
+SEAM_EXPORT std::string image_violation(const Image& image, std::string_view contract);
+
 template <>
 struct FieldTraits<Image> {
   static std::size_t bytes(const Image& value) { return sizeof(Image) + value.bytes(); }
-  static std::string violation(const Image& /*value*/, std::string_view /*contract*/) { return {}; }
+  static std::string violation(const Image& value, std::string_view contract) {
+    return image_violation(value, contract);
+  }
 };
 
 /// The problem of a list of that length under a contract such as "*[N]" or "*[3]".
@@ -423,7 +429,8 @@ namespace field {
 
 /// The file to read.
 inline constexpr Field<std::filesystem::path> path{"path"};
-/// Its pixels, 8-bit RGB.
+/// Its pixels, 8-bit RGB. A stage that sets the size provides "u8[32,32,3]"; one that keeps it
+/// needs and provides "u8[H,W,C]".
 inline constexpr Field<Image> image{"image"};
 /// The id of the item to retrieve.
 inline constexpr Field<std::string> item{"item"};

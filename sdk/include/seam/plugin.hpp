@@ -44,7 +44,7 @@
 namespace seam {
 
 /// Incremented whenever a class or call in these headers changes in a way that breaks old plugins.
-#define SEAM_SDK_NUMBER "11"  // a macro, because it is concatenated with strings
+#define SEAM_SDK_NUMBER "12"  // a macro, because it is concatenated with strings
 
 struct StageEntry {
   std::string_view name;

@@ -128,10 +128,10 @@ struct FieldTraits<retrieval::Rankings> {
 
 namespace field {
 
-/// N queries with K neighbours each. Narrow the contract: a search provides "*[N,50]", and a metric
+/// N queries with k neighbours each. Narrow the contract: a search provides "*[N,50]", and a metric
 /// that uses the first 20 needs "*[N,20+]", so that `seam check` finds a search that is too
 /// shallow.
-inline constexpr Field<retrieval::Rankings> rankings{"rankings", "*[N,K]"};
+inline constexpr Field<retrieval::Rankings> rankings{"rankings", "*[N,k]"};
 
 }  // namespace field
 }  // namespace seam

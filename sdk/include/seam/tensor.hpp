@@ -70,7 +70,7 @@ namespace field {
 /// RGB, from 0 to 1.
 inline constexpr Field<Tensor> images{"images", "f32[N,3,H,W]"};
 /// The features that a convolutional network finds in each image.
-inline constexpr Field<Tensor> feature_map{"feature_map", "f32[N,C,H,W]"};
+inline constexpr Field<Tensor> feature_map{"feature_map", "f32[N,C,h,w]"};
 /// The K class capsules (D elements each) of N images as used for comparison: mostly of unit
 /// length, unmasked.
 inline constexpr Field<Tensor> capsules{"capsules", "f32[N,K,D]"};

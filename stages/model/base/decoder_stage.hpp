@@ -9,6 +9,7 @@
 #include <seam/contract.hpp>
 #include <seam/module.hpp>
 
+#include "stages/model/base/image_size.hpp"
 #include "stages/nn/capsule_network.hpp"
 #include "stages/nn/initialisation.hpp"
 #include "stages/reconstruction.hpp"
@@ -37,11 +38,12 @@ namespace seam::stages {
 template <class M, class Options>
 class DecoderStage : public ModuleStage<M> {
  protected:
-  void declare_capsules(Declaration& d) {
+  void declare_sizes(Declaration& d) {
     d.parameter("classes", options_.classes, "class capsules").range(1, 100000).from_field();
     d.parameter("capsule_size", options_.capsule_size, "size of a class capsule")
         .range(1, 1024)
         .from_field();
+    declare_image_size(d, options_.images.height, options_.images.width);
   }
 
   /// Declares the fields and the parameters of all networks; call it at the end of declare().
@@ -49,11 +51,13 @@ class DecoderStage : public ModuleStage<M> {
     d.needs(field::capsules)
         .contract("f32[N," + dimension_of(options_.classes, "classes") + "," +
                   dimension_of(options_.capsule_size, "capsule_size") + "]");
+    d.needs(field::images)
+        .contract(images_of_size(options_.images.height, options_.images.width, 1))
+        .doc("only for their size");
     d.needs(field::predicted_category).doc("selects the capsule to draw in evaluation");
     d.accepts(field::categories).doc("selects the capsule to draw in training");
     d.provides(field::reconstruction)
-        .contract("f32[N,3," + std::to_string(options_.images.height) + "," +
-                  std::to_string(options_.images.width) + "]");
+        .contract(images_of_size(options_.images.height, options_.images.width, 1));
     this->declare_module(d);
   }
 

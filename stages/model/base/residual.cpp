@@ -239,7 +239,7 @@ void ResidualStage::declare_outputs(Declaration& d) {
     d.provides(field::logits).contract("f32[N," + std::to_string(all.classes) + "]");
   }
   if (feature_map_) {
-    d.provides(field::feature_map).contract("f32[N," + std::to_string(all.features()) + ",H,W]");
+    d.provides(field::feature_map).contract("f32[N," + std::to_string(all.features()) + ",h,w]");
   }
   declare_classifier(d);
 }

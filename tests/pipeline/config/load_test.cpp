@@ -200,6 +200,14 @@ TEST_F(Load, ASizeThatTheFileOmitsIsThatOfTheFieldThatArrives) {
   EXPECT_EQ(stage(loaded(projected, {"stage.wide.width=64"}), "wide").from_fields.size(), 0U);
 }
 
+TEST_F(Load, ANameIsOneSizeInAllContractsOfAStage) {
+  const std::string text = pipeline_of("numbers images smooth again=smooth project",
+                                       "numbers -> images -> smooth -> again -> project");
+  const CheckedPipeline pipeline = loaded(text, {"stage.images.height=32"});
+  EXPECT_EQ(stage(pipeline, "project").values.at("width"), Value{std::int64_t{32}});
+  EXPECT_THAT(codes(load(text)), ElementsAre("missing-parameter")) << "the height is unknown";
+}
+
 const std::string blurred = R"([stage.numbers]
 use = "fixture.numbers"
 [stage.blur]

@@ -49,7 +49,7 @@ TEST_F(ReadManifest, OfARealPlugin) {
   EXPECT_FALSE(reading.other_library);
   EXPECT_THAT(reading.manifest.stages, Contains("fixture.numbers"));
   EXPECT_THAT(reading.manifest.stages, Contains("fixture.throwing_number"));
-  EXPECT_EQ(reading.manifest.stages.size(), 27U);
+  EXPECT_EQ(reading.manifest.stages.size(), 29U);
   EXPECT_EQ(reading.manifest.libtorch, "none");
   EXPECT_EQ(mismatch(reading.manifest, host_manifest()), "");
 }

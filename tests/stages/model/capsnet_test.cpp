@@ -33,7 +33,8 @@ const auto conformance = seam::testing::conformance<Capsnet>({
 });
 
 TEST(Capsnet, HasThePublishedSizes) {
-  EXPECT_EQ(test::shapes_of<Capsnet>({}),
+  EXPECT_EQ(test::shapes_of<Capsnet>(
+                {{"image_height", std::int64_t{28}}, {"image_width", std::int64_t{28}}}),
             (std::map<std::string, Sizes>{{"f.0.c.weight", {256, 1, 9, 9}},
                                           {"f.0.c.bias", {256}},
                                           {"f.1.c.weight", {256, 256, 9, 9}},

@@ -155,6 +155,7 @@ const test::Parameters small{{"classes", std::int64_t{3}},        {"capsule_size
 Packet batch() {
   torch::manual_seed(1);
   Packet packet;
+  packet.set(field::images, torch::rand({4, 3, 24, 16}));
   packet.set(field::capsules, torch::randn({4, 3, 4}));
   packet.set(field::predicted_category, torch::tensor({2, 1, 0, 2}, torch::kInt64));
   packet.set(field::categories, std::vector<std::int64_t>{2, 2, 0, 1});
@@ -197,8 +198,10 @@ TEST(CapsuleDecoderStage, APictureWithoutACategoryIsRefusedInTraining) {
 }
 
 TEST(CapsuleDecoderStage, ArchitecturesHaveTheirPublishedSizes) {
-  const auto shapes = [](const char* architecture) {
+  const auto shapes = [](const char* architecture, std::int64_t side = 224) {
     return test::shapes_of<CapsuleDecoder>({{"architecture", std::string(architecture)},
+                                            {"image_height", side},
+                                            {"image_width", side},
                                             {"classes", std::int64_t{2}},
                                             {"capsule_size", std::int64_t{16}}});
   };
@@ -209,7 +212,7 @@ TEST(CapsuleDecoderStage, ArchitecturesHaveTheirPublishedSizes) {
   EXPECT_EQ(classifiers["conv5.weight"], (Sizes{32, 3, 9, 9}));
   EXPECT_FALSE(classifiers.contains("bn5.weight"));
   EXPECT_EQ(shapes("kernels_4")["conv2.weight"], (Sizes{256, 128, 4, 4}));
-  auto retrieval = shapes("retrieval");
+  auto retrieval = shapes("retrieval", 256);
   EXPECT_EQ(retrieval["dense.weight"], (Sizes{8 * 8 * 256, 32}));
   EXPECT_EQ(retrieval["conv1.weight"], (Sizes{256, 128, 9, 9}));
   EXPECT_EQ(retrieval["conv6.weight"], (Sizes{16, 3, 5, 5}));
@@ -222,7 +225,8 @@ TEST(Classifiers, HaveTheSizesOfTheThesisAndOfTheReleasedCode) {
   auto residual = test::shapes_of<RccapsnetCls>({{"preset", std::string("as_published")}});
   EXPECT_EQ(residual["f.block3.conv2.weight"], (Sizes{256, 256, 3, 3}));
   EXPECT_EQ(residual["w"], (Sizes{8, 736}));
-  auto released = test::shapes_of<SccapsnetCls>({{"preset", std::string("as_released")}});
+  auto released = test::shapes_of<SccapsnetCls>(
+      {{"image_height", std::int64_t{224}}, {"image_width", std::int64_t{224}}});
   EXPECT_EQ(released["f.0.c.weight"], (Sizes{64, 3, 9, 9}));
   EXPECT_EQ(released["f.3.c.weight"], (Sizes{256, 256, 9, 9}));
   EXPECT_EQ(released["f.4.c.weight"], (Sizes{512, 256, 9, 9}));

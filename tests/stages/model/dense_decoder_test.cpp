@@ -21,6 +21,7 @@ using Sizes = std::vector<std::int64_t>;
 Packet batch(const Sizes& categories = {2, 0, 1}) {
   torch::manual_seed(2);
   Packet packet;
+  packet.set(field::images, torch::rand({3, 3, 8, 9}));
   packet.set(field::capsules, torch::randn({3, 4, 5}));
   packet.set(field::predicted_category, torch::tensor({2, 1, 3}, torch::kInt64));
   packet.set(field::categories, categories);
@@ -43,8 +44,10 @@ const auto conformance = seam::testing::conformance<DenseDecoder>({
 });
 
 TEST(DenseDecoder, HasTheLayersOfTheFirstCapsuleNetwork) {
-  EXPECT_EQ(test::shapes_of<DenseDecoder>(
-                {{"classes", std::int64_t{10}}, {"capsule_size", std::int64_t{16}}}),
+  EXPECT_EQ(test::shapes_of<DenseDecoder>({{"classes", std::int64_t{10}},
+                                           {"capsule_size", std::int64_t{16}},
+                                           {"image_height", std::int64_t{28}},
+                                           {"image_width", std::int64_t{28}}}),
             (std::map<std::string, Sizes>{{"0.weight", {512, 160}},
                                           {"0.bias", {512}},
                                           {"1.weight", {1'024, 512}},

@@ -47,7 +47,9 @@ TEST(CapsuleClassifiers, ALossOnTheLengthsTrainsAllOfTheirWeights) {
 }
 
 /// The network of the released code, with fewer channels.
-const test::Parameters released{{"width", std::int64_t{2}},
+const test::Parameters released{{"image_height", std::int64_t{224}},
+                                {"image_width", std::int64_t{224}},
+                                {"width", std::int64_t{2}},
                                 {"primary_channels", std::int64_t{16}},
                                 {"classes", std::int64_t{5}}};
 
@@ -57,6 +59,7 @@ TEST(SccapsnetCls, AsReleasedItsOwnWeightsAreDrawnFromTheRangeOfKeras) {
   const double range = std::sqrt(6.0 / (5 * 100 * (16 + 16)));  // 5 classes, 10 x 10 capsules
   EXPECT_NEAR(keras.weights_by_name()["w"].abs().max().item<double>(), range, 0.001 * range);
   nn::NetworkOptions options = nn::sccapsnet_cls_as_released();
+  options.images = {224, 224};
   options.glorot_fans = nn::GlorotFans::matrix;
   const nn::CapsuleNetwork dense(options, 1);
   const double of_matrix = std::sqrt(6.0 / (16 + 46 * 16));

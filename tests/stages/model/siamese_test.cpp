@@ -29,6 +29,7 @@ Numbers numbers_of(const torch::nn::Module& module) {
 TEST(SiameseCapsules, HaveThePublishedNumbersLayerByLayer) {
   SiameseCapsulesOptions options;
   options.capsules = siamese_capsules();
+  options.capsules.images = {100, 100};
   options.dropout = ConcreteDropoutOptions{};
   SiameseCapsules grey(options, 1);
   EXPECT_EQ(numbers_of(*grey), (Numbers{{"capsules.f.0.c", 20'992},
