@@ -166,7 +166,8 @@ ExitCode inspect_type(const InspectArguments& arguments) {
     print_network(*network);
   } else if (tells_of_network(*stage)) {
     std::cout << "\nnetwork: not shown, because the stage requires " << enumerated(needed)
-              << "; set it with --set, or pass a pipeline file before the stage" << std::endl;
+              << "; pass a pipeline file before the stage, or set the parameters with --set"
+              << std::endl;
   }
   return ExitCode::success;
 }
