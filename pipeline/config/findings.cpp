@@ -14,10 +14,13 @@ void Findings::add(Problem problem) {
     for (std::string& note : problem.notes) add_unless_present(known, std::move(note));
     return;
   }
-  if (const SourceText* source = sources_->find(problem.place.file)) {
-    problem.source_line = source->line(problem.place.line);
-  }
+  problem.source_line = line(problem.place);
   problems_.push_back(std::move(problem));
+}
+
+std::string_view Findings::line(const Place& place) const {
+  const SourceText* source = sources_->find(place.file);
+  return source == nullptr ? std::string_view() : source->line(place.line);
 }
 
 std::vector<Problem> Findings::in_order() const {

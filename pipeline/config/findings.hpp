@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,8 @@ class Findings {
   [[nodiscard]] bool has_errors() const { return errors_ > 0; }
   [[nodiscard]] std::size_t errors() const { return errors_; }
 
+  /// The text of the place's line; empty if its source is not known.
+  [[nodiscard]] std::string_view line(const Place& place) const;
   /// All of them, in the order of sources, lines and columns.
   [[nodiscard]] std::vector<Problem> in_order() const;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <seam/error.hpp>
 #include <utility>
 
@@ -240,7 +241,10 @@ class StageReader {
         renamed = true;
       }
     }
-    if (parameter == nullptr) return unknown_parameter(key, draft);
+    if (parameter == nullptr) {
+      if (!is_recorded_default(key.key_place)) unknown_parameter(key, draft);
+      return;
+    }
     const auto [earlier, first] = given.emplace(parameter->name, &key);
     if (!first) {
       // The stage's own keys come first, whichever name of the parameter the other stage uses.
@@ -287,6 +291,13 @@ class StageReader {
     return true;
   }
 
+  /// Whether a run's record has the line for a default, which the version of the run may have used
+  /// and this one does not.
+  [[nodiscard]] bool is_recorded_default(const Place& place) const {
+    return std::filesystem::path(place.file).filename() == "resolved.toml" &&
+           findings_.line(place).ends_with("# default");
+  }
+
   /// Whether --set sets the parameter.
   static bool is_override(const StageDraft& draft, const std::string& parameter) {
     const auto place = draft.value_places.find(parameter);
@@ -303,8 +314,8 @@ class StageReader {
   }
 
   /// Reports the parameters that the values of others leave without an effect. Drops those that
-  /// `like` took from another stage, for which they may have one, and those of the file whose
-  /// condition --set changes: it cannot remove them.
+  /// `like` took from another stage, for which they may have one, those of the file whose condition
+  /// --set changes: it cannot remove them, and defaults that a run recorded.
   void check_effects(StageDraft& draft) {
     const Description& description = draft.runner->description();
     for (const ParameterInfo& parameter : description.parameters) {
@@ -312,7 +323,7 @@ class StageReader {
       if (place == draft.value_places.end() || !knows_effect(parameter, draft)) continue;
       const auto problem = without_effect(parameter, description, draft.spec.values);
       if (!problem) continue;
-      if (draft.inherited.contains(parameter.name) ||
+      if (draft.inherited.contains(parameter.name) || is_recorded_default(place->second) ||
           (parameter.only_with && is_override(draft, parameter.only_with->parameter) &&
            !is_override(draft, parameter.name))) {
         draft.spec.values.erase(parameter.name);
