@@ -189,12 +189,14 @@ void expect_refused(const Settings& settings, const std::string& text) {
 }
 
 TEST(Crop, RefusesWhatDoesNotSayWhatToKeep) {
-  expect_refused({}, "needs height and width");
+  const std::string sizes =
+      "needs height and width; only with box = true and position = \"centre\"";
+  expect_refused({}, sizes);
   expect_refused({{"height", std::int64_t{8}}}, "set both");
   expect_refused({{"width", std::int64_t{8}}, {"box", true}}, "set both");
   for (const std::string position : {"random", "random_resized"}) {
-    expect_refused({{"position", position}}, "needs height and width");
-    expect_refused({{"position", position}, {"box", true}}, "needs height and width");
+    expect_refused({{"position", position}}, sizes);
+    expect_refused({{"position", position}, {"box", true}}, sizes);
   }
 }
 
@@ -217,7 +219,9 @@ TEST(Crop, RefusesParametersOfAnotherPosition) {
     for (const std::string position : {"centre", "random"}) {
       Settings settings = of_size(8, 9, position);
       settings[parameter] = value;
-      expect_refused(settings, "parameter '" + parameter + "' of stage");
+      expect_refused(settings, "parameter '" + parameter +
+                                   "' of stage 'crop' has no effect with position = \"" + position +
+                                   "\"");
     }
   }
 }
