@@ -13,7 +13,7 @@ show_help() {
   exit
 }
 
-setup_options=()
+setup_options=(--tests)
 cmake_options=()
 preset=
 
@@ -23,8 +23,8 @@ take_options() {
   while [[ $# -gt 0 ]]; do
     case $1 in
       --libtorch | --preset) [[ $# -ge 2 ]] || die "$1 needs a value" ;;&
-      --libtorch) setup_options=(--libtorch "$2"); shift ;;
-      --libtorch=*) setup_options=("$1") ;;
+      --libtorch) setup_options+=(--libtorch "$2"); shift ;;
+      --libtorch=*) setup_options+=("$1") ;;
       --preset) preset=$2; shift ;;
       --preset=*) preset=${1#*=} ;;
       -D?*) cmake_options+=("$1") ;;
@@ -52,7 +52,7 @@ configure() {
   fi
   mkdir -p "$build"
   printf '%s\n' "$wanted" > "$build/.libtorch"
-  cmake --preset "$preset" "${cmake_options[@]}"
+  cmake --preset "$preset" -DSEAM_BUILD_TESTS=ON "${cmake_options[@]}"  # scripts/demo turns them off
 }
 
 # Builds everything, or the named targets. On a terminal, Ninja shows its progress on one line; elsewhere, only

@@ -14,7 +14,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")  # libseam.so itself
 # Needed only by plugin authors.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "cmake, g++")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libgtest-dev, libtorch-dev, libopencv-dev")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libgtest-dev, libtorch-dev, libopencv-imgproc-dev")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "Trains, evaluates and compares image-retrieval models. An experiment is a TOML file
 that names stages and draws arrows between them; stages are C++ classes in plugins. With the program, its
 plugins, and the SDK with its CMake package, templates and manual.")

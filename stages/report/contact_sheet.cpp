@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 #include <seam/opencv.hpp>
 #include <system_error>
@@ -145,21 +144,6 @@ Image read_thumbnail(const fs::path& file, int size) {
   const std::optional<FilePiece> member = find_member(file);
   const std::vector<std::uint8_t> bytes = member ? member->read() : read_file(file);
   return thumbnail_of(decode_image(bytes, file.string()), size);
-}
-
-std::vector<std::uint8_t> jpeg_of(const Image& image) {
-  constexpr int quality = 88;
-  cv::Mat pixels = view_as_mat(image);
-  cv::Mat blue_first;
-  if (image.channels() == 3) {
-    cv::cvtColor(pixels, blue_first, cv::COLOR_RGB2BGR);
-    pixels = std::move(blue_first);
-  }
-  std::vector<std::uint8_t> bytes;
-  if (!cv::imencode(".jpg", pixels, bytes, {cv::IMWRITE_JPEG_QUALITY, quality})) {
-    throw Error("OpenCV cannot write JPEG", Fault::internal);
-  }
-  return bytes;
 }
 
 }  // namespace seam::stages

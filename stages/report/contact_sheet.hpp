@@ -46,7 +46,4 @@ Image thumbnail_of(const Image& image, int size);
 /// be read.
 Image read_thumbnail(const std::filesystem::path& file, int size);
 
-/// RGB or grey pixels as a JPEG file.
-std::vector<std::uint8_t> jpeg_of(const Image& image);
-
 }  // namespace seam::stages

@@ -4,6 +4,7 @@
 
 #include "stages/counted.hpp"
 #include "stages/decimals.hpp"
+#include "stages/image/encode_jpeg.hpp"
 #include "stages/picture_paths.hpp"
 #include "stages/report/contact_sheet.hpp"
 #include "stages/table_cell.hpp"
@@ -262,7 +263,7 @@ void DuplicatePictures::draw(const Duplicates& found, const Others& others,
   }
   if (cells.empty()) return;
   const Image sheet = contact_sheet(cells, sheet_columns(pairs, most_columns), size_);
-  static_cast<void>(set.write_picture(drawing_of(current_), jpeg_of(sheet)));
+  static_cast<void>(set.write_picture(drawing_of(current_), encode_jpeg(sheet)));
 }
 
 /// Includes the drawings of previous flows, which are of the same epoch: a set is per epoch.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "stages/class_vocabulary.hpp"
+#include "stages/image/encode_jpeg.hpp"
 #include "stages/picture_paths.hpp"
 #include "stages/ranking_method.hpp"
 
@@ -200,7 +201,7 @@ Json DrawnNeighbours::draw(const Origin& origin, const std::filesystem::path& fi
   std::vector<std::uint8_t> bytes;
   try {
     Image image = read_thumbnail(file_of(origin, root_, file), size_);
-    bytes = jpeg_of(image);
+    bytes = encode_jpeg(image);
     drawn.images.emplace(origin.text(), std::move(image));
   } catch (const Error& error) {
     if (error.fault() != Fault::data) throw;
@@ -282,7 +283,7 @@ void DrawnNeighbours::end(Context& context) {
   if (!drawn.sheet.empty()) {
     const Image sheet =
         contact_sheet(drawn.sheet, static_cast<std::size_t>(k_) + 1, std::min(size_, largest_cell));
-    content["sheet"] = drawn.set.write_picture("sheet.jpg", jpeg_of(sheet));
+    content["sheet"] = drawn.set.write_picture("sheet.jpg", encode_jpeg(sheet));
   }
   drawn.set.write("neighbours", std::move(content));
   if (drawn.missing > 0) {

@@ -4,6 +4,7 @@
 
 #include <torch/utils.h>
 
+#include "stages/image/encode_jpeg.hpp"
 #include "stages/reconstruction.hpp"
 #include "stages/report/contact_sheet.hpp"
 
@@ -137,7 +138,7 @@ void FedPictures::draw(const Packet& packet, const Context& context) {
         "'mean' and 'deviation', give this stage the same");
   }
   const Image sheet = contact_sheet(cells, sheet_columns(groups, most_columns), size_);
-  const std::vector<std::uint8_t> bytes = jpeg_of(sheet);
+  const std::vector<std::uint8_t> bytes = encode_jpeg(sheet);
   static_cast<void>(set_.write_picture(file_of_batch(packet.sequence()), bytes));
 
   Json sheets = Json::array();

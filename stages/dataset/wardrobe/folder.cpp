@@ -9,14 +9,16 @@
 #include <future>
 #include <iterator>
 #include <mutex>
-#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
 #include <seam/error.hpp>
+#include <seam/opencv.hpp>
 #include <seam/random.hpp>
 #include <sstream>
 #include <system_error>
 
 #include "stages/counted.hpp"
 #include "stages/dataset/wardrobe/drawing.hpp"
+#include "stages/image/encode_jpeg.hpp"
 
 namespace seam::stages {
 namespace {
@@ -25,7 +27,6 @@ namespace fs = std::filesystem;
 
 /// Incremented whenever the drawing changes, so that old folders are not reused.
 constexpr int drawing_revision = 2;
-constexpr int jpeg_quality = 90;
 constexpr std::string_view list_path = "Eval/list_eval_partition.txt";
 constexpr std::string_view options_path = "wardrobe.txt";
 
@@ -120,10 +121,10 @@ void draw(const fs::path& folder, const WardrobeOptions& options,
   const auto draw_colourway = [&](std::size_t first) {
     const wardrobe::GarmentArtist artist(options.seed, images[first].item, images[first].colour,
                                          options.size);
-    std::vector<std::uint8_t> bytes;
     for (const WardrobeImage& image : std::span(images).subspan(first, views)) {
-      cv::imencode(".jpg", artist.draw(image.view), bytes,
-                   {cv::IMWRITE_JPEG_QUALITY, jpeg_quality});
+      cv::Mat pixels;
+      cv::cvtColor(artist.draw(image.view), pixels, cv::COLOR_BGR2RGB);
+      const std::vector<std::uint8_t> bytes = encode_jpeg(image_from_mat(pixels));
       // iostreams use char, pixels are bytes
       write(folder / image.path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
       const std::lock_guard lock(mutex);

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
-#include <opencv2/imgcodecs.hpp>
 #include <set>
 
 #include "tests/stages/dataset/layout.hpp"
+#include "tests/stages/image/encoded.hpp"
 #include "tests/stages/image/pictures.hpp"
 
 namespace seam::stages::decode_image_test {

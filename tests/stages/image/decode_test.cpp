@@ -12,6 +12,7 @@
 
 #include "stages/file_piece.hpp"
 #include "stages/image/decode_image.hpp"
+#include "tests/stages/image/encoded.hpp"
 #include "tests/stages/image/pictures.hpp"
 #include "tests/temporary_folder.hpp"
 

@@ -1,18 +1,13 @@
-/// Small drawn images and their encoded forms, for tests without data files.
+/// Small drawn images, for tests without data files.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
-#include <opencv2/imgcodecs.hpp>
-#include <opencv2/imgproc.hpp>
 
-#include <seam/opencv.hpp>
 #include <seam/packet.hpp>
 #include <seam/random.hpp>
 
 namespace seam::test {
-
-using Bytes = std::vector<std::uint8_t>;
 
 /// Colours that change slowly over the image, so that lossy formats keep them.
 inline Image smooth_picture(int height, int width) {
@@ -64,21 +59,6 @@ inline Packet packet_with(const Image& image) {
   Packet packet;
   packet.set(field::image, image);
   return packet;
-}
-
-/// Any of OpenCV's formats; a matrix of three channels is blue, green, red.
-inline Bytes encode(const cv::Mat& mat, const std::string& extension,
-                    const std::vector<int>& parameters = {}) {
-  Bytes bytes;
-  cv::imencode(extension, mat, bytes, parameters);
-  return bytes;
-}
-
-inline Bytes encode(const Image& image, const std::string& extension,
-                    const std::vector<int>& parameters = {}) {
-  cv::Mat blue_first;
-  cv::cvtColor(view_as_mat(image), blue_first, cv::COLOR_RGB2BGR);
-  return encode(blue_first, extension, parameters);
 }
 
 }  // namespace seam::test

@@ -5,6 +5,7 @@
 #include <seam/refusal_testing.hpp>
 
 #include "stages/image/decode_image.hpp"
+#include "stages/image/encode_jpeg.hpp"
 #include "tests/stages/dataset/tars.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -35,7 +36,7 @@ TEST(FileOf, SaysWhatIsNotThere) {
 
 TEST(FileOf, FindsImagesInTars) {
   const test::TemporaryFolder folder;
-  const auto bytes = jpeg_of(Image(20, 40, 3));
+  const auto bytes = encode_jpeg(Image(20, 40, 3));
   const auto tar = folder.write(
       "t.tar", tars::member("a.jpg", std::string(bytes.begin(), bytes.end())) + tars::end);
   folder.write("a.jpg", "another image");
@@ -57,7 +58,7 @@ TEST(Thumbnail, KeepsTheProportions) {
 TEST(Jpeg, KeepsTheColours) {
   Image image(16, 16, 3);
   for (std::size_t i = 0; i < image.bytes(); ++i) image.data()[i] = i % 3 == 0 ? 220 : 10;
-  const Image back = decode_image(jpeg_of(image), "x");
+  const Image back = decode_image(encode_jpeg(image), "x");
   EXPECT_NEAR(back.data()[0], 220, 6);
   EXPECT_NEAR(back.data()[2], 10, 6);
 }

@@ -4,10 +4,10 @@
 
 #include <bit>
 #include <fstream>
-#include <opencv2/imgcodecs.hpp>
 #include <seam/conformance.hpp>
 #include <seam/refusal_testing.hpp>
 
+#include "stages/image/encode_jpeg.hpp"
 #include "stages/report/contact_sheet.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -54,7 +54,7 @@ Packet packet(const std::string& name, const std::string& item, const Image& ima
 /// Writes a picture as a JPEG file.
 std::filesystem::path write(const test::TemporaryFolder& folder, const std::string& name,
                             const Image& image) {
-  const auto bytes = jpeg_of(image);
+  const auto bytes = encode_jpeg(image);
   return folder.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
@@ -238,10 +238,10 @@ TEST_F(DuplicatesTest, DrawsPairsSideBySide) {
   ASSERT_THAT(set.at("sheets"), SizeIs(2)) << "one per flow";
   const auto sheet = [&](int at) {
     const std::string name = set.at("sheets").at(static_cast<std::size_t>(at)).at("file");
-    return cv::imread((run.path() / "pictures/twice" / name).string());
+    return read_thumbnail(run.path() / "pictures/twice" / name, 1000);
   };
-  EXPECT_EQ(sheet(0).cols, 2 * (64 + 8));
-  EXPECT_EQ(sheet(1).cols, 4 * (64 + 8)) << "with that of training and that of queries";
+  EXPECT_EQ(sheet(0).width(), 2 * (64 + 8));
+  EXPECT_EQ(sheet(1).width(), 4 * (64 + 8)) << "with that of training and that of queries";
 }
 
 // The search against a loop over all pairs that computes everything by its definition.

@@ -6,6 +6,7 @@
 #include <seam/conformance.hpp>
 #include <seam/refusal_testing.hpp>
 
+#include "stages/image/encode_jpeg.hpp"
 #include "stages/picture_paths.hpp"
 #include "stages/report/contact_sheet.hpp"
 #include "tests/stages/retrieval/batches.hpp"
@@ -47,7 +48,7 @@ std::vector<Packet> found(Harness& gallery) {
 void draw_pictures(const test::TemporaryFolder& folder, const std::vector<std::string>& names) {
   Image image(40, 20, 3);
   std::fill_n(image.data(), image.bytes(), std::uint8_t{128});
-  const auto bytes = jpeg_of(image);
+  const auto bytes = encode_jpeg(image);
   for (const std::string& name : names) {
     folder.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }

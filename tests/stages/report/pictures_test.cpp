@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <opencv2/imgcodecs.hpp>
 #include <seam/conformance.hpp>
 #include <seam/refusal_testing.hpp>
 
@@ -80,11 +79,10 @@ TEST_F(FedPicturesTest, DrawsReconstructionsBesideTheirImages) {
   Packet packet = triplet();
   packet.set(field::reconstruction, torch::full({3, 3, 16, 12}, 0.25F));
   harness_.push(packet).finish();
-  const auto size_of = [&](const std::string& name) {
-    return cv::imread(file("epoch-0000/" + name).string()).size();
-  };
-  EXPECT_EQ(size_of("batch-1.jpg").width, 2 * size_of("batch-0.jpg").width);
-  EXPECT_EQ(size_of("batch-1.jpg").height, size_of("batch-0.jpg").height);
+  const Image alone = read_thumbnail(file("epoch-0000/batch-0.jpg"), 1000);
+  const Image beside = read_thumbnail(file("epoch-0000/batch-1.jpg"), 1000);
+  EXPECT_EQ(beside.width(), 2 * alone.width());
+  EXPECT_EQ(beside.height(), alone.height());
   EXPECT_THAT(set("epoch-0000.json").at("note").get<std::string>(),
               HasSubstr("Next to each: its reconstruction"));
 }

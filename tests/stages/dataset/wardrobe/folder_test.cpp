@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <opencv2/imgcodecs.hpp>
 #include <stdexcept>
 #include <thread>
 
+#include "stages/image/decode_image.hpp"
 #include "tests/stages/dataset/layout.hpp"
 
 namespace seam::stages::folder_test {
@@ -83,8 +83,9 @@ TEST(WardrobeFolder, DrawsReadableJpegFilesAndAList) {
   EXPECT_EQ(list.report.lone_queries, 0);
   EXPECT_THAT(list.report.images, ::testing::ElementsAre(12, 6, 6));
   for (const InshopRow& row : list.rows) {
-    const cv::Mat image = cv::imread((folder.path() / row.path).string());
-    ASSERT_EQ(image.size(), cv::Size(32, 32)) << row.path;
+    const Image image = decode_image(read_file(folder.path() / row.path), row.path);
+    ASSERT_EQ(image.height(), 32) << row.path;
+    ASSERT_EQ(image.width(), 32) << row.path;
   }
 }
 

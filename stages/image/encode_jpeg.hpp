@@ -1,0 +1,16 @@
+/// Writes JPEG with libjpeg. OpenCV's imgcodecs would do the same, but loads a hundred libraries
+/// (GDAL, OpenEXR and more), which takes longer than a short run.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <seam/image.hpp>
+
+namespace seam::stages {
+
+/// The bytes of a JPEG file of quality 90. The image is grey or RGB, of at most 65,500 pixels per
+/// side; throws seam::Error for others.
+[[nodiscard]] std::vector<std::uint8_t> encode_jpeg(const Image& image);
+
+}  // namespace seam::stages
