@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <cmath>
 #include <limits>
 #include <seam/archive.hpp>
@@ -8,13 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/matchers.hpp"
 #include "tests/support/text.hpp"
 
 namespace seam::archive_test {
 
 using test::message_of;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 TEST(Archive, GivesBackWhatWasPut) {
   Archive archive;

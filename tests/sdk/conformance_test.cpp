@@ -1,7 +1,5 @@
 #include "seam/conformance.hpp"
 
-#include <gmock/gmock.h>
-
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -11,15 +9,9 @@
 #include <utility>
 #include <vector>
 
-namespace seam::testing::conformance_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
+namespace seam::testing::conformance_test {
 
 constexpr Field<std::int64_t> number{"number"};
 constexpr Field<std::int64_t> doubled{"doubled"};

@@ -1,16 +1,13 @@
-#include <gmock/gmock.h>
-
 #include <seam/contract.hpp>
 #include <seam/error.hpp>
 #include <seam/field.hpp>
 #include <seam/image.hpp>
-#include <seam/refusal_testing.hpp>
 #include <string>
+
+#include "tests/support/matchers.hpp"
 
 namespace seam::contract_test {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::Optional;
 
 std::optional<std::string> difference(std::string_view provided, std::string_view needed) {

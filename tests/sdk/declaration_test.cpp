@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -11,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/matchers.hpp"
+
 namespace seam::declaration_test {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::Optional;
 
 enum class Mode : std::uint8_t { replace, accumulate };

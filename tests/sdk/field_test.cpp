@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -7,18 +5,16 @@
 #include <regex>
 #include <seam/declaration.hpp>
 #include <seam/field.hpp>
-#include <seam/refusal_testing.hpp>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tests/support/matchers.hpp"
 #include "tests/support/text.hpp"
 
 namespace seam {
 namespace field_test {
-
-using ::testing::HasSubstr;
 
 /// Every key of a header's namespace seam::field, with its type as it is written there.
 std::map<std::string, std::string> keys_of_header(const std::filesystem::path& header) {

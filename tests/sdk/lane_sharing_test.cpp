@@ -1,7 +1,5 @@
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <torch/utils.h>
-#include <seam/refusal_testing.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -14,6 +12,7 @@
 #include "sdk/testing/thread_ranks.hpp"
 #include "tests/sdk/network_trial.hpp"
 #include "tests/sdk/only_error.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::lane_sharing_test {
 
@@ -22,9 +21,6 @@ using detail::Tensors;
 using detail::tree_sum;
 using seam::testing::ThreadRanks;
 using test::image_batch;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 inline constexpr Field<Tensor> maps{"maps", "f32[N,4,4,4]"};
 inline constexpr Field<Tensor> longest{"longest", "i64[N]"};

@@ -1,9 +1,7 @@
 /// What networks in lanes must not do, and what a batch that fails leaves behind.
-#include <gmock/gmock.h>
 #include <torch/autograd.h>
 #include <torch/types.h>
 #include <seam/conformance_checks.hpp>
-#include <seam/refusal_testing.hpp>
 #include <seam/tensor_testing.hpp>
 
 #include <algorithm>
@@ -13,16 +11,13 @@
 
 #include "tests/sdk/lanes_fixture.hpp"
 #include "tests/sdk/only_error.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::lanes_test {
 
 using Named = test::Tensors;
 using seam::testing::Harness;
 using test::equal;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 /// embedding ──► a field that lanes cannot provide
 template <const auto& provided>

@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <torch/autograd.h>
 #include <torch/types.h>
 #include <seam/backward.hpp>
@@ -14,6 +13,7 @@
 #include "sdk/tensor/lane_rows.hpp"
 #include "sdk/tensor/lane_sharing.hpp"
 #include "tests/sdk/lanes_fixture.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::lanes_test {
 
@@ -23,8 +23,6 @@ using detail::Tensors;
 using detail::tree_sum;
 using Named = test::Tensors;
 using test::equal;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 /// embedding ──► embedding, of a dense layer
 class HeadStage final : public ModuleStage<torch::nn::Linear> {

@@ -1,6 +1,4 @@
-#include <gmock/gmock.h>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 #include <seam/safetensors.hpp>
 
 #include <filesystem>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "tests/sdk/network_trial.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::module_test {
@@ -16,10 +15,6 @@ using seam::testing::Harness;
 using test::equal;
 using test::NetworkTrial;
 using test::Perceptron;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 class PerceptronStage final : public ModuleStage<Perceptron> {
  public:

@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,9 +5,10 @@
 #include <set>
 #include <vector>
 
+#include "tests/support/matchers.hpp"
+
 namespace seam::random_test {
 
-using ::testing::ElementsAre;
 using ::testing::Ne;
 
 // The known-answer vectors that Random123, the authors' library, publishes for philox4x32-10.

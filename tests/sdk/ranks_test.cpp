@@ -1,17 +1,15 @@
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <seam/ranks.hpp>
-#include <seam/refusal_testing.hpp>
 
 #include <string>
 
 #include "sdk/testing/thread_ranks.hpp"
 #include "tests/sdk/echo_ranks.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::ranks_test {
 
 using seam::testing::ThreadRanks;
-using ::testing::ElementsAre;
 
 TEST(Ranks, GatherBytesInTheirOrder) {
   ThreadRanks ranks(3);

@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <gtest/gtest-spi.h>
 
 #include <memory>
@@ -7,9 +6,9 @@
 #include <stdexcept>
 #include <string>
 
-namespace seam::refusal_testing_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::HasSubstr;
+namespace seam::refusal_testing_test {
 
 /// "body", as if it had been given to EXPECT_REFUSED(body, Fault::data, "half a file").
 template <class Body>

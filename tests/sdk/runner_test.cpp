@@ -1,9 +1,6 @@
-#include <gmock/gmock.h>
-
 #include <memory>
 #include <new>
 #include <optional>
-#include <seam/refusal_testing.hpp>
 #include <seam/runner.hpp>
 #include <seam/testing.hpp>
 #include <stdexcept>
@@ -11,16 +8,11 @@
 #include <vector>
 
 #include "tests/sdk/only_error.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::runner_test {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
 using testing::Harness;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 constexpr Field<std::int64_t> number{"number"};
 

@@ -1,8 +1,5 @@
-#include <gmock/gmock.h>
-
 #include <cstring>
 #include <limits>
-#include <seam/refusal_testing.hpp>
 #include <seam/safetensors.hpp>
 #include <span>
 #include <string>
@@ -10,14 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/matchers.hpp"
 #include "tests/support/text.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::safetensors_test {
 
 using seam::test::TemporaryFolder;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 Archive::Entry entry(const std::string& type, std::vector<std::int64_t> shape,
                      std::string_view bytes) {

@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -8,7 +7,6 @@
 #include <seam/conformance.hpp>
 #include <seam/field.hpp>
 #include <seam/packet.hpp>
-#include <seam/refusal_testing.hpp>
 #include <seam/tensor.hpp>
 #include <seam/tensor_testing.hpp>
 #include <string>
@@ -16,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-namespace seam::tensor_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::HasSubstr;
+namespace seam::tensor_test {
 
 TEST(TensorFields, TheFirstDimensionIsTheBatchs) {
   Packet batch;
@@ -85,12 +83,7 @@ TEST(SavedTensors, AreNotCopiedIntoAnUndefinedTensor) {
 // ---------------------------------------------------------------------------------------------------
 // Devices, precision, determinism
 
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
 using testing::Harness;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 constexpr Field<Tensor> doubled{"doubled", "f32[N,E]"};
 

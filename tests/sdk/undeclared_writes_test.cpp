@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,12 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "tests/support/matchers.hpp"
+
 namespace seam::undeclared_writes_test {
 
-using ::testing::AllOf;
 using testing::Harness;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 constexpr Field<std::int64_t> number{"number"};
 constexpr Field<std::int64_t> doubled{"doubled"};

@@ -1,17 +1,14 @@
 /// Triplets with mined negatives: identical files for any number of threads, and after a stop or a
 /// kill between the mining flow and the end of training.
-#include <gmock/gmock.h>
 
 #include <csignal>
 #include <string>
 #include <utility>
 
+#include "tests/support/matchers.hpp"
 #include "tests/system/run_fixture.hpp"
 
 namespace seam::test::mining_test {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// `at_mined` and `at_batch` are placed after the model.
 const std::string small = R"(

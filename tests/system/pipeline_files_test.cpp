@@ -1,6 +1,5 @@
 /// The pipeline files that train in minutes, each shortened to seconds, with the real program on
 /// real images: the stages of each file work together, and it measures the declared metrics.
-#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cctype>
@@ -11,13 +10,13 @@
 #include <system_error>
 #include <vector>
 
+#include "tests/support/matchers.hpp"
 #include "tests/system/program.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::test::pipeline_files_test {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 
 const fs::path pipelines = fs::path(SEAM_SOURCE) / "pipelines";
 

@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <csignal>
 #include <filesystem>
 #include <string>
@@ -7,17 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/matchers.hpp"
 #include "tests/system/run_fixture.hpp"
 
 namespace seam::test::run_test {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
 using ::testing::ContainsRegex;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 class RunTest : public RunFixture {
  protected:

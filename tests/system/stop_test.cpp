@@ -1,7 +1,6 @@
 /// A training run that is stopped or killed within an epoch continues to bit-identical results: two
 /// losses, dropout, a frozen part and accumulated gradients, with the real program and the real
 /// stages.
-#include <gmock/gmock.h>
 
 #include <csignal>
 #include <filesystem>
@@ -10,14 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/matchers.hpp"
 #include "tests/system/run_fixture.hpp"
 
 namespace seam::test::stop_test {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// `at_picture` comes after `decode` in all flows, `at_batch` after the model in training.
 constexpr const char* small = R"(

@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -10,15 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/matchers.hpp"
 #include "tests/system/run_fixture.hpp"
 
 namespace seam::test::sweep_test {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 /// Waits until no process holds the run folder.
 void wait_until_free(const fs::path& run) {

@@ -1,18 +1,14 @@
 /// A complete training run with the real program and the real stages: what must not change it.
-#include <gmock/gmock.h>
 
 #include <csignal>
 #include <filesystem>
 #include <sstream>
 #include <string>
 
+#include "tests/support/matchers.hpp"
 #include "tests/system/run_fixture.hpp"
 
 namespace seam::test::training_test {
-
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 const std::string training = text_of_file(SEAM_SOURCE "/tests/system/training.toml");
 

@@ -1,15 +1,10 @@
 #include "pipeline/config/axis.hpp"
 
-#include <gmock/gmock.h>
-
 #include <utility>
 
-#include "seam/refusal_testing.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::axis_test {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 TEST(Axis, ListsValuesAsSetTakesThem) {
   const Axis axis = parse_axis("stage.triplet_loss.margin=0.2, 0.5,1");

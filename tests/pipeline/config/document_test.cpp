@@ -1,10 +1,8 @@
 #include "pipeline/config/document.hpp"
 
-#include <gmock/gmock.h>
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::document_test {
-
-using ::testing::SizeIs;
 
 class Document : public ::testing::Test {
  protected:

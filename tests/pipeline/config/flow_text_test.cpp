@@ -1,16 +1,11 @@
 #include "pipeline/config/flow_text.hpp"
 
-#include <gmock/gmock.h>
-
 #include <sstream>
 #include <utility>
 
-namespace seam::host::flow_text_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
+namespace seam::host::flow_text_test {
 
 /// "items decode<items batch<decode,crop"
 std::string shape_of(std::string_view text) {

@@ -1,8 +1,6 @@
 #include "pipeline/config/host_keys.hpp"
 #include "pipeline/config/host_tables.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -12,12 +10,12 @@
 
 #include "pipeline/config/sweep.hpp"
 #include "tests/pipeline/config/load_fixture.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/text.hpp"
 
 namespace seam::host::host_keys_test {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 
 /// A non-default value for each key, by table and key; HERE is the test's folder. The test fails
 /// for a declared key that is missing here.

@@ -1,15 +1,9 @@
 #include "pipeline/config/like.hpp"
 
-#include <gmock/gmock.h>
-
 #include "tests/pipeline/config/load_fixture.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::like_test {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 class Like : public Load {};
 

@@ -1,20 +1,13 @@
 #include "pipeline/config/load.hpp"
 
-#include <gmock/gmock.h>
-
 #include "pipeline/config/parameters.hpp"
 #include "tests/pipeline/config/load_fixture.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::load_test {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
-using ::testing::UnorderedElementsAre;
 
 TEST_F(Load, SmallestPipeline) {
   const CheckedPipeline pipeline = loaded(simple);

@@ -1,13 +1,9 @@
 #include "pipeline/config/merge.hpp"
 
-#include <gmock/gmock.h>
-
 #include "tests/pipeline/config/load_fixture.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::merge_test {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 class Merge : public Load {
  protected:

@@ -1,18 +1,11 @@
 #include "pipeline/config/paths.hpp"
 
-#include <gmock/gmock.h>
-
 #include <sstream>
 
 #include "tests/pipeline/config/load_fixture.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::paths_test {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 class PathsOf : public Load {
  protected:

@@ -1,10 +1,8 @@
 #include "pipeline/config/problem.hpp"
 
-#include <gmock/gmock.h>
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::problem_test {
-
-using ::testing::HasSubstr;
 
 Problem example() {
   Problem problem;

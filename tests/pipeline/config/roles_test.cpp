@@ -1,16 +1,14 @@
 #include "pipeline/config/roles.hpp"
 
-#include <gmock/gmock.h>
-
 #include <memory>
 
 #include "pipeline/config/stages.hpp"
 #include "seam/stage.hpp"
 #include "tests/pipeline/config/load_fixture.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::roles_test {
 
-using ::testing::ElementsAre;
 using ::testing::Pair;
 
 constexpr const char* shares = R"([stage.numbers]

@@ -1,14 +1,11 @@
 #include "pipeline/config/settings.hpp"
 
-#include <gmock/gmock.h>
-
 #include <string>
 #include <vector>
 
-namespace seam::host::settings_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+namespace seam::host::settings_test {
 
 /// The places of the warnings about a [schedule] of a training flow "train" and a flow "evaluate":
 /// "2:24" is line 2, column 24.

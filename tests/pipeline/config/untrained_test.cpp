@@ -1,7 +1,5 @@
 #include "pipeline/config/untrained.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -11,11 +9,9 @@
 
 #include "pipeline/config/load.hpp"
 #include "seam/stage.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::untrained_test {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 /// A stage that reads and provides tensors, whose type the host does not know.
 class Tensors final : public Transform {

@@ -1,14 +1,10 @@
 #include "pipeline/config/variables.hpp"
 
-#include <gmock/gmock.h>
-
 #include <utility>
 
-namespace seam::host::variables_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
+namespace seam::host::variables_test {
 
 const Environment environment{{"HOME", "/home/ada"}, {"EMPTY", ""}, {"DOLLAR", "${HOME}"}};
 

@@ -1,22 +1,14 @@
 #include "pipeline/config/variants.hpp"
 
-#include <gmock/gmock.h>
-
 #include "pipeline/config/axis.hpp"
 #include "pipeline/config/parameters.hpp"
 #include "pipeline/config/sweep.hpp"
-#include "seam/refusal_testing.hpp"
 #include "tests/pipeline/config/load_fixture.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::variants_test {
 
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::Pair;
-using ::testing::UnorderedElementsAre;
 
 const std::string offered = std::string(simple) + R"(
 [variant.triple.stage.scale]

@@ -1,16 +1,11 @@
 #include "pipeline/experiments/comparison_data.hpp"
 
-#include <gmock/gmock.h>
-
 #include "pipeline/experiments/comparison_text.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::comparison_data_test {
 
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::Pair;
 
 class CompareRuns : public ::testing::Test {

@@ -1,14 +1,11 @@
 #include "pipeline/experiments/comparison_text.hpp"
 
-#include <gmock/gmock.h>
-
 #include <limits>
 #include <string>
 
-namespace seam::host::comparison_paper_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::HasSubstr;
-using ::testing::Not;
+namespace seam::host::comparison_paper_test {
 
 Group group(const std::string& value, std::size_t runs, double mean, std::optional<double> error) {
   Group group;

@@ -1,22 +1,15 @@
 #include "pipeline/experiments/comparison.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cmath>
 
 #include "pipeline/experiments/comparison_data.hpp"
 #include "pipeline/experiments/comparison_text.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::comparison_test {
 
-using ::testing::AllOf;
 using ::testing::ContainsRegex;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::Pair;
-using ::testing::StartsWith;
 
 ScoredRun scored(const std::string& margin, int seed, double value) {
   ScoredRun run;

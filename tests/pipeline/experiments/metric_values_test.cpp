@@ -1,16 +1,12 @@
 #include "pipeline/experiments/metric_values.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cmath>
 #include <limits>
 
-#include "seam/refusal_testing.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::metric_values_test {
-
-using ::testing::ElementsAre;
 
 class MetricValues : public ::testing::Test {
  protected:

@@ -1,7 +1,5 @@
 #include "pipeline/experiments/paired.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -10,15 +8,12 @@
 #include "pipeline/experiments/comparison_text.hpp"
 #include "pipeline/experiments/outcomes.hpp"
 #include "seam/error.hpp"
-#include "seam/refusal_testing.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::paired_test {
 
 using seam::test::TemporaryFolder;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::Pair;
 
 const std::string head = "epoch,observation,cluster,r@1\n";

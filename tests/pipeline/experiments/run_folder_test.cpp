@@ -1,18 +1,13 @@
 #include "pipeline/experiments/run_folder.hpp"
 
-#include <gmock/gmock.h>
-
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/run/files.hpp"
 #include "seam/error.hpp"
-#include "seam/refusal_testing.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::run_folder_test {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Pair;
 
 constexpr const char* resolved = R"(#: seam = "0.1.0"

@@ -1,17 +1,14 @@
 #include "pipeline/experiments/sweep_plan.hpp"
 
-#include <gmock/gmock.h>
-
 #include <set>
 #include <string>
 #include <vector>
 
-#include "seam/refusal_testing.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::sweep_plan_test {
 
-using ::testing::ElementsAre;
 using ::testing::Pair;
 
 std::vector<std::string> names(const std::vector<PlannedRun>& runs) {

@@ -1,12 +1,9 @@
 #include "pipeline/graph/backward_clock.hpp"
 
-#include <gmock/gmock.h>
-
 #include "tests/pipeline/graph/flow_fixture.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::backward_clock_test {
-
-using ::testing::ElementsAre;
 
 class BackwardClockTest : public ::testing::Test {
  protected:

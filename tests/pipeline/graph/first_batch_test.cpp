@@ -1,12 +1,10 @@
 /// Flows that end with their first batch.
-#include <gmock/gmock.h>
 
 #include "pipeline/graph/flow.hpp"
 #include "tests/pipeline/graph/flow_fixture.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::first_batch_test {
-
-using ::testing::ElementsAre;
 
 class FirstBatchTest : public FlowTest {
  protected:

@@ -1,18 +1,13 @@
 /// Flows with collectors: what they number again, hold, forget and drop.
 #include "pipeline/graph/flow.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <thread>
 
 #include "tests/pipeline/graph/flow_fixture.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::flow_collectors_test {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 /// Calls functions of the test for each packet and at the end.
 class CallCollector final : public Collector {

@@ -2,18 +2,13 @@
 /// same as an uninterrupted flow, for any number of threads.
 #include "pipeline/graph/flow_points.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 
 #include "tests/pipeline/graph/flow_fixture.hpp"
 #include "tests/sdk/echo_ranks.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::flow_points_test {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 /// Collects four numbers when it has seven: it always holds some of the next ones, and reports
 /// which.

@@ -1,20 +1,14 @@
 #include "pipeline/graph/flow.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <set>
 #include <stdexcept>
 #include <thread>
 
 #include "tests/pipeline/graph/flow_fixture.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::flow_test {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 void squared(Packet& packet, Context& /*context*/) {
   packet.set(square, packet.get(number) * packet.get(number));

@@ -1,7 +1,6 @@
 /// Flows that train: one batch at a time from the first stage on the compute thread on, regardless
 /// of the stages between it and the optimizer, with calls in the same order for any number of
 /// threads.
-#include <gmock/gmock.h>
 
 #include <stdexcept>
 #include <thread>
@@ -11,13 +10,11 @@
 #include "seam/network.hpp"
 #include "tests/pipeline/graph/flow_fixture.hpp"
 #include "tests/sdk/echo_ranks.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::flow_training_test {
 
-using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class Calls {
  public:

@@ -2,13 +2,10 @@
 /// process, for any number of threads.
 #include "pipeline/graph/sharding.hpp"
 
-#include <gmock/gmock.h>
-
 #include "tests/pipeline/graph/flow_fixture.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::sharding_test {
-
-using ::testing::HasSubstr;
 
 template <class T>
 class Write final : public Sink, public WritesParts {

@@ -1,13 +1,11 @@
 #include "pipeline/graph/step.hpp"
 
-#include <gmock/gmock.h>
-
 #include <string>
 #include <utility>
 
-namespace seam::host::step_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::ElementsAre;
+namespace seam::host::step_test {
 
 class StepTest : public ::testing::Test {
  protected:

@@ -1,12 +1,12 @@
 #include "pipeline/plugins/manifest.hpp"
 
 #include <elf.h>
-#include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
 
+#include "tests/support/matchers.hpp"
 #include "tests/support/text.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -16,8 +16,6 @@ using seam::test::TemporaryFolder;
 using seam::test::text_of_file;
 
 namespace fs = std::filesystem;
-using ::testing::Contains;
-using ::testing::HasSubstr;
 
 const fs::path plugins = SEAM_TEST_PLUGINS;
 const fs::path good = plugins / "good/seam_test_stages.so";

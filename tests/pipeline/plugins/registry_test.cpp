@@ -1,11 +1,10 @@
 #include "pipeline/plugins/registry.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cstdlib>
 #include <seam/error.hpp>
 
 #include "tests/support/kept_environment.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/text.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -14,11 +13,6 @@ namespace seam::host::registry_test {
 using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 const fs::path plugins = SEAM_TEST_PLUGINS;
 const fs::path good = plugins / "good/seam_test_stages.so";

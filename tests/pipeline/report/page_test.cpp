@@ -1,19 +1,12 @@
 #include "pipeline/report/page.hpp"
 
-#include <gmock/gmock.h>
-
 #include <fstream>
 #include <sstream>
 
-#include "seam/refusal_testing.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::page_test {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 TEST(Page, HoldsAllOfItAndNoLink) {
   const std::string html = page_html("a run", {{"runs", Json::array()}});

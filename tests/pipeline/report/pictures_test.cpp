@@ -1,17 +1,11 @@
 #include "pipeline/report/pictures.hpp"
 
-#include <gmock/gmock.h>
-
 #include <array>
 
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::pictures_test {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 TEST(Pictures, TakesTheNewestSetWithItsFiles) {
   const test::TemporaryFolder run;

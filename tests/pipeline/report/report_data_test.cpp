@@ -1,13 +1,10 @@
 #include "pipeline/report/report_data.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cmath>
 
-namespace seam::host::report_data_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::ElementsAre;
-using ::testing::SizeIs;
+namespace seam::host::report_data_test {
 
 MetricSeries series(const std::string& stage, const std::string& name,
                     std::vector<MetricPoint> points) {

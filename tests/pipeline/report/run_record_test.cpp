@@ -1,18 +1,11 @@
 #include "pipeline/report/run_record.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cmath>
 
-#include "seam/refusal_testing.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::run_record_test {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 constexpr const char* metrics =
     R"({"epoch":0,"flow":"train","stage":"loss","name":"loss","step":0,"value":2}

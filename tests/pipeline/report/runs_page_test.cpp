@@ -1,18 +1,11 @@
 #include "pipeline/report/runs_page.hpp"
 
-#include <gmock/gmock.h>
-
-#include <seam/refusal_testing.hpp>
 #include <string>
 
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::runs_page_test {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 RunsTable table() {
   RunsTable table;

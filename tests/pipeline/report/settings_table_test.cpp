@@ -1,13 +1,8 @@
 #include "pipeline/report/settings_table.hpp"
 
-#include <gmock/gmock.h>
-
-#include "seam/refusal_testing.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::settings_table_test {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 TEST(ReadSettings, TellsDefaultsFromWhatIsSetAndKeepsTheOrder) {
   EXPECT_THAT(read_settings("#: seam = \"0.1.0\"\n[pipeline]\nseed = 7\n# threads: not set\n"

@@ -1,14 +1,12 @@
 #include "pipeline/run/checkpoint.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cmath>
 #include <limits>
 
 #include "pipeline/run/files.hpp"
 #include "seam/error.hpp"
-#include "seam/refusal_testing.hpp"
 #include "seam/safetensors.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/text.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -17,11 +15,6 @@ namespace seam::host::checkpoint_test {
 using seam::test::TemporaryFolder;
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 Checkpoint example(std::int64_t epochs = 12) {
   Checkpoint checkpoint;

@@ -1,17 +1,14 @@
 #include "pipeline/run/data_files.hpp"
 
-#include <gmock/gmock.h>
-
 #include <memory>
 
 #include "pipeline/run/checksum.hpp"
 #include "seam/stage.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::data_files_test {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::Pair;
 
 class Items final : public Source {

@@ -1,17 +1,11 @@
 #include "pipeline/run/display.hpp"
 
-#include <gmock/gmock.h>
-
 #include <sstream>
 
 #include "pipeline/run/clock.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::display_test {
-
-using ::testing::AllOf;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 /// The flow "train", with its progress and metrics.
 class ProgressLine : public ::testing::Test {

@@ -1,16 +1,11 @@
 #include "pipeline/run/drawn_pictures.hpp"
 
-#include <gmock/gmock.h>
-
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::drawn_pictures_test {
 
 using seam::test::TemporaryFolder;
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class DrawnPicturesTest : public ::testing::Test {
  protected:

@@ -1,15 +1,11 @@
 #include "pipeline/run/ending.hpp"
 
-#include <gmock/gmock.h>
-
 #include <limits>
 #include <sstream>
 
-namespace seam::host::ending_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
+namespace seam::host::ending_test {
 
 Score score(const std::string& metric, double value, std::int64_t epoch, const Score::Best& best) {
   Score score;

@@ -1,14 +1,12 @@
 #include "pipeline/run/event_file.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <fstream>
 
 #include "pipeline/tensorboard/event.hpp"
 #include "pipeline/tensorboard/record.hpp"
-#include "seam/refusal_testing.hpp"
 #include "tests/pipeline/run/full_disk.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::event_file_test {
@@ -18,7 +16,6 @@ using seam::test::TemporaryFolder;
 using tensorboard::EventKind;
 
 namespace fs = std::filesystem;
-using ::testing::ElementsAre;
 using ::testing::MatchesRegex;
 
 std::string loss_at(std::int64_t step) {

@@ -1,14 +1,9 @@
 #include "pipeline/run/from_run.hpp"
 
-#include <gmock/gmock.h>
-
 #include "seam/error.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::from_run_test {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 std::string complaint(const std::function<void()>& action) {
   try {

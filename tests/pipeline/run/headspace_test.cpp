@@ -1,10 +1,6 @@
 /// The speed of a training flow and of its step alone, with stages that take known times.
 #include "pipeline/run/headspace.hpp"
 
-#include <gmock/gmock.h>
-
-#include <seam/refusal_testing.hpp>
-
 #include <atomic>
 #include <csignal>
 #include <set>
@@ -13,13 +9,10 @@
 #include "pipeline/run/run.hpp"
 #include "pipeline/run/stop_signals.hpp"
 #include "tests/pipeline/graph/flow_fixture.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::headspace_test {
 
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 using namespace std::chrono_literals;
 
 /// The engine's threads outlive their test, and must not receive the signals of other tests.

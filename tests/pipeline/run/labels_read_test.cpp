@@ -1,19 +1,14 @@
 #include "pipeline/run/labels_read.hpp"
 
-#include <gmock/gmock.h>
-
 #include <functional>
 #include <memory>
 #include <utility>
 
 #include "pipeline/config/load.hpp"
 #include "seam/stage.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::labels_read_test {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 using Declare = std::function<void(Declaration&)>;
 

@@ -1,17 +1,13 @@
 #include "pipeline/run/metrics_file.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cmath>
 #include <utility>
 #include <vector>
 
-#include "seam/refusal_testing.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::metrics_file_test {
-
-using ::testing::IsEmpty;
 
 class MetricsFile : public ::testing::Test {
  protected:

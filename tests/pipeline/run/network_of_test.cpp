@@ -1,18 +1,13 @@
 #include "pipeline/run/network_of.hpp"
 
-#include <gmock/gmock.h>
-
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "seam/refusal_testing.hpp"
 #include "seam/stage.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::network_of_test {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 using Events = std::vector<std::string>;
 

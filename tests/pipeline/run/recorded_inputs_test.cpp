@@ -1,18 +1,13 @@
 #include "pipeline/run/recorded_inputs.hpp"
 
-#include <gmock/gmock.h>
-
 #include <filesystem>
 #include <memory>
 
 #include "seam/stage.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::recorded_inputs_test {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class Network final : public Sink {
  public:

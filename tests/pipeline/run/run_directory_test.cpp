@@ -1,16 +1,12 @@
 #include "pipeline/run/run_directory.hpp"
 
-#include <gmock/gmock.h>
-
 #include "seam/error.hpp"
-#include "seam/refusal_testing.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::run_directory_test {
 
 using seam::test::TemporaryFolder;
-
-using ::testing::HasSubstr;
 
 Launch example() {
   Launch launch;

@@ -2,13 +2,9 @@
 
 #include "tests/pipeline/run/run_fixture.hpp"
 #include "tests/sdk/echo_ranks.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::run_test {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// A training flow `train`: `plain`, which skips packets after a resume, and `model`.
 class PointTest : public RunPipelineTest {

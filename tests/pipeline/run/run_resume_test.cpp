@@ -3,13 +3,9 @@
 #include "pipeline/run/checkpoint.hpp"
 #include "pipeline/run/checksum.hpp"
 #include "tests/pipeline/run/run_fixture.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::run_test {
-
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST_F(RunPipelineTest, ACheckpointWithoutAStagesStateIsRefused) {
   add_stage("plain", {}, "train");

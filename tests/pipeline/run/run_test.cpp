@@ -8,16 +8,9 @@
 #include "tests/pipeline/run/full_disk.hpp"
 #include "tests/pipeline/run/run_fixture.hpp"
 #include "tests/sdk/echo_ranks.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::run_test {
-
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::UnorderedElementsAre;
 
 using seam::test::FullDisk;
 

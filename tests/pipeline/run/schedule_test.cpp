@@ -1,19 +1,12 @@
 #include "pipeline/run/schedule.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cmath>
 #include <limits>
 
 #include "seam/error.hpp"
-#include "seam/refusal_testing.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::schedule_test {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 /// Records the steps that it should execute.
 class Script final : public ScheduleSteps {

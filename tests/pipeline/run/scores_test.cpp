@@ -1,22 +1,16 @@
 #include "pipeline/run/scores.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cmath>
 #include <limits>
 #include <memory>
 
-#include "seam/refusal_testing.hpp"
 #include "seam/stage.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::scores_test {
 
 using seam::test::TemporaryFolder;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using Beside = Score::Beside;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();

@@ -1,7 +1,5 @@
 #include "pipeline/run/selection.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
@@ -13,17 +11,15 @@
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/scores.hpp"
 #include "seam/error.hpp"
-#include "seam/refusal_testing.hpp"
 #include "seam/safetensors.hpp"
 #include "seam/stage.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::selection_test {
 
 namespace fs = std::filesystem;
 using seam::test::TemporaryFolder;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 class Pictures final : public Source {
  public:

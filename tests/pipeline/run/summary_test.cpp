@@ -1,17 +1,11 @@
 #include "pipeline/run/summary.hpp"
 
-#include <gmock/gmock.h>
-
 #include <limits>
 
-#include "seam/refusal_testing.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::summary_test {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 StageCount count(const std::string& stage, StageKind kind, std::uint64_t packets) {
   StageCount count;

@@ -1,14 +1,11 @@
 #include "pipeline/run/tensorboard_log.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cmath>
 #include <limits>
 
-namespace seam::host::tensorboard_log_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+namespace seam::host::tensorboard_log_test {
 
 TEST(ScalarsOf, AMetricOfEachStepStandsAtItsStep) {
   EXPECT_THAT(

@@ -1,9 +1,7 @@
 #include "pipeline/run/trace.hpp"
 
-#include <gmock/gmock.h>
-
-#include "seam/refusal_testing.hpp"
 #include "tests/pipeline/run/full_disk.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::host::trace_test {
@@ -12,9 +10,6 @@ using seam::test::FullDisk;
 using seam::test::TemporaryFolder;
 
 using std::chrono::microseconds;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 TEST(Trace, WritesCallsByThread) {
   const TemporaryFolder folder;

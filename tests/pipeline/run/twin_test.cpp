@@ -1,11 +1,8 @@
 #include "pipeline/run/twin.hpp"
 
-#include <gmock/gmock.h>
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::twin_test {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 PipelineSpec spec_of(const std::string& resolved, std::vector<std::string> differs_in) {
   PipelineSpec spec;

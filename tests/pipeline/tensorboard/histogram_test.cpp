@@ -1,7 +1,5 @@
 #include "pipeline/tensorboard/histogram.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,10 +9,9 @@
 #include <string>
 #include <vector>
 
-namespace seam::host::tensorboard::histogram_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+namespace seam::host::tensorboard::histogram_test {
 
 template <class T>
 Archive::Entry entry_of(const std::string& type, const std::vector<T>& values) {

@@ -1,15 +1,12 @@
 #include "pipeline/tensorboard/record.hpp"
 
-#include <gmock/gmock.h>
-
 #include <sstream>
 #include <string>
 #include <vector>
 
-namespace seam::host::tensorboard::record_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+namespace seam::host::tensorboard::record_test {
 
 struct Read {
   std::vector<std::string> records;

@@ -1,11 +1,8 @@
 #include "pipeline/text/nearest.hpp"
 
-#include <gmock/gmock.h>
+#include "tests/support/matchers.hpp"
 
 namespace seam::host::nearest_test {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 TEST(EditDistance, CountsEditsAndSwappedNeighboursButNotLetterCase) {
   struct Case {

@@ -1,13 +1,10 @@
 #include "pipeline/text/parse.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cstdint>
 
-namespace seam::host::parse_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+namespace seam::host::parse_test {
 
 TEST(NumberIn, IsTheWholeText) {
   EXPECT_EQ(number_in<std::int64_t>("-12"), -12);

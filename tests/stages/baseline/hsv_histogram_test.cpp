@@ -1,6 +1,5 @@
 #include "stages/baseline/hsv_histogram.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 
@@ -9,11 +8,11 @@
 #include <limits>
 
 #include "tests/stages/baseline/packets.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::hsv_histogram_test {
 
 using seam::testing::Harness;
-using ::testing::HasSubstr;
 
 using baseline_test::packet_of;
 

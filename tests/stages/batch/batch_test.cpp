@@ -1,25 +1,18 @@
 #include "stages/batch/batch.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 
 #include <seam/box.hpp>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 
 #include "stages/picture_paths.hpp"
 #include "tests/stages/image/pictures.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::batch_test {
 
 using seam::testing::Harness;
 using test::filled;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 Origin origin_of(int line) {
   return {.file = std::make_shared<const std::string>("list.txt"),

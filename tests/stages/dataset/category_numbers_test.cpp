@@ -1,11 +1,8 @@
 #include "stages/dataset/category_numbers.hpp"
 
-#include <gmock/gmock.h>
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::category_numbers_test {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 TEST(NumberCategories, KeepsNumbers) {
   const NumberedCategories numbered = number_categories({"3", "0", "3"}, {"0", "3", "7"});

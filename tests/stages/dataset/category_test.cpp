@@ -1,16 +1,12 @@
 #include "stages/dataset/category.hpp"
 
-#include <gmock/gmock.h>
-
 #include <seam/box.hpp>
 #include <seam/conformance.hpp>
 
 #include "tests/stages/dataset/layout.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::category_test {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 const std::string cloth = "4\ncategory_name  category_type\nAnorak 1\nBlazer 1\nJeans 2\nDress 3\n";
 const std::string images =

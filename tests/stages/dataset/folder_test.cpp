@@ -1,16 +1,11 @@
 #include "stages/dataset/folder.hpp"
 
-#include <gmock/gmock.h>
-
 #include <seam/conformance.hpp>
 
 #include "tests/stages/dataset/layout.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::folder_test {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 void write_classes(const TemporaryFolder& folder) {
   for (const char* file : {"hats/b.PNG", "hats/a.jpg", "boots/old/c.jpeg", "boots/a.jpg",

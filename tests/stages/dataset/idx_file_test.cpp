@@ -1,14 +1,11 @@
 #include "stages/dataset/idx_file.hpp"
 
-#include <gmock/gmock.h>
 #include <zlib.h>
 
 #include "tests/stages/dataset/idx_files.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::idx_file_test {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class IdxFile : public ::testing::Test {
  protected:

@@ -1,15 +1,9 @@
 #include "stages/dataset/inshop_list.hpp"
 
-#include <gmock/gmock.h>
-
 #include "tests/stages/dataset/layout.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::inshop_list_test {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr const char* small_list =
     "5\n"

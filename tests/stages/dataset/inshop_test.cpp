@@ -1,16 +1,12 @@
 #include "stages/dataset/inshop.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <seam/conformance.hpp>
 
 #include "tests/stages/dataset/layout.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::inshop_test {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 void inshop_list(const TemporaryFolder& folder, const std::string& name) {
   folder.write(name, list_of({"img/MEN/Denim/id_00000001/01_1_front.jpg id_00000001 train",

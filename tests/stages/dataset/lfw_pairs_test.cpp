@@ -1,15 +1,12 @@
 #include "stages/dataset/lfw_pairs.hpp"
 
-#include <gmock/gmock.h>
-
 #include <seam/conformance.hpp>
 
 #include "stages/pair_fields.hpp"
 #include "tests/stages/dataset/lfw_folder.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::lfw_pairs_test {
-
-using ::testing::ElementsAre;
 
 void expect_refused(const std::string& text, const std::string& message) {
   EXPECT_REFUSED((void)parse_lfw_pairs({"pairs.txt", text}), Fault::data, message) << text;

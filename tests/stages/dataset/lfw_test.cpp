@@ -1,15 +1,11 @@
 #include "stages/dataset/lfw.hpp"
 
-#include <gmock/gmock.h>
-
 #include <seam/conformance.hpp>
 
 #include "tests/stages/dataset/lfw_folder.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::lfw_test {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 const auto conformance = testing::conformance<Lfw>({
     .parameters = {{"root", std::string("nowhere")}, {"expect", std::int64_t{0}}},

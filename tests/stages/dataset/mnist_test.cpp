@@ -1,17 +1,14 @@
 #include "stages/dataset/mnist.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <seam/conformance.hpp>
 
 #include "tests/stages/dataset/idx_files.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::mnist_test {
 
 using seam::testing::Harness;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using Texts = std::vector<std::string>;
 
 /// Four pictures of 1x2 pixels.

@@ -1,17 +1,11 @@
 #include "stages/dataset/sop.hpp"
 
-#include <gmock/gmock.h>
-
 #include <seam/conformance.hpp>
 
 #include "tests/stages/dataset/layout.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::sop_test {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string head = "image_id class_id super_class_id path\n";
 const std::string train_rows =

@@ -1,20 +1,14 @@
 #include "stages/dataset/table_list.hpp"
 
-#include <gmock/gmock.h>
-
 #include <seam/error.hpp>
 #include <seam/random.hpp>
 #include <tuple>
 
 #include "stages/dataset/csv.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/text.hpp"
 
 namespace seam::stages::table_list_test {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr std::string_view small_table =
     "path,item,category,split\n"

@@ -1,17 +1,12 @@
 #include "stages/dataset/table.hpp"
 
-#include <gmock/gmock.h>
-
 #include <seam/box.hpp>
 #include <seam/conformance.hpp>
 
 #include "tests/stages/dataset/layout.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::table_test {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 void write_table(const TemporaryFolder& folder) {
   folder.write("lists/all.csv",

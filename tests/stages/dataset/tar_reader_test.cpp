@@ -1,11 +1,9 @@
 #include "stages/dataset/tar_reader.hpp"
 
-#include <gmock/gmock.h>
-
 #include <fstream>
-#include <seam/refusal_testing.hpp>
 
 #include "tests/stages/dataset/tars.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::tar_reader_test {
@@ -18,8 +16,6 @@ using tars::member;
 using tars::padded;
 using tars::record;
 using tars::summed;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 const std::string long_name = std::string(90, 'x') + "/" + std::string(120, 'y') + ".jpg";
 

@@ -1,16 +1,12 @@
 #include "stages/dataset/tar_samples.hpp"
 
-#include <gmock/gmock.h>
-
-#include <seam/refusal_testing.hpp>
-
 #include "tests/stages/dataset/tars.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::tar_samples_test {
 
 using tars::end;
 using tars::member;
-using ::testing::ElementsAre;
 
 std::vector<TarSample> samples(const std::vector<std::string>& names) {
   std::string tar;

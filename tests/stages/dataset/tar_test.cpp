@@ -1,19 +1,15 @@
 #include "stages/dataset/tar.hpp"
 
-#include <gmock/gmock.h>
-
 #include <seam/conformance.hpp>
 
 #include "tests/stages/dataset/layout.hpp"
 #include "tests/stages/dataset/tars.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::tar_test {
 
 using tars::end;
 using tars::member;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 using Texts = std::vector<std::string>;
 

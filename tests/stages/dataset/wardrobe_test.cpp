@@ -1,15 +1,12 @@
 #include "stages/dataset/wardrobe.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <seam/conformance.hpp>
 
 #include "tests/stages/dataset/layout.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::wardrobe_test {
-
-using ::testing::HasSubstr;
 
 std::unique_ptr<testing::Harness> make(const std::filesystem::path& root, const char* split) {
   auto harness = std::make_unique<testing::Harness>("items", std::make_unique<Wardrobe>());

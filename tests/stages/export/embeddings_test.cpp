@@ -1,11 +1,10 @@
 #include "stages/export/embeddings.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cstring>
 #include <limits>
 #include <seam/conformance.hpp>
 
+#include "tests/support/matchers.hpp"
 #include "tests/support/text.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -14,7 +13,6 @@ namespace seam::stages::embeddings_test {
 namespace fs = std::filesystem;
 using namespace std::string_literals;
 using seam::testing::Harness;
-using ::testing::HasSubstr;
 
 Packet batch(const Tensor& embedding, const std::vector<std::string>& paths) {
   Packet packet;

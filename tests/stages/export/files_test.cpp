@@ -1,18 +1,14 @@
-#include <gmock/gmock.h>
-
 #include <limits>
-#include <seam/refusal_testing.hpp>
 
 #include "stages/export/csv.hpp"
 #include "stages/export/embeddings.hpp"
 #include "stages/export/exported_file.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::files_test {
 
 namespace fs = std::filesystem;
-using ::testing::EndsWith;
-using ::testing::StartsWith;
 
 TEST(Csv, LinesAndNumbersAreReadAsTheSame) {
   EXPECT_EQ(csv_line({"a", "", "b c"}), "a,,b c\n");

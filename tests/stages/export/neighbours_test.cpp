@@ -1,12 +1,11 @@
 #include "stages/export/neighbours.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <seam/conformance.hpp>
 #include <sstream>
 
 #include "tests/stages/retrieval/batches.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/text.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -18,9 +17,6 @@ using retrieval_test::found_by;
 using retrieval_test::refer_to;
 using retrieval_test::Texts;
 using seam::testing::Harness;
-using ::testing::AllOf;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
 
 std::shared_ptr<Harness> gathered(const Texts& items = {"shirt", "skirt", "dress"}) {
   auto gallery = std::make_shared<Harness>("gallery", std::make_unique<Index>());

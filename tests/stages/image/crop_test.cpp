@@ -1,25 +1,22 @@
 #include "stages/image/crop.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 
 #include <seam/box.hpp>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 
 #include "stages/image/augment.hpp"
 #include "stages/image/decode.hpp"
 #include "stages/image/erase.hpp"
 #include "stages/image/resize.hpp"
 #include "tests/stages/image/image_stages.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::crop_test {
 
 using seam::testing::Harness;
 using test::packet_with;
 using test::Settings;
-using ::testing::HasSubstr;
 
 std::vector<Packet> boxed_pictures() {
   std::vector<Packet> packets;
@@ -156,7 +153,6 @@ std::vector<std::string> provided_image(const Settings& settings = {}) {
 }
 
 TEST(Crop, NeedsAnUnchangedImageForABox) {
-  using ::testing::ElementsAre;
   const auto needs_of = [](const Settings& settings) {
     return crop(settings)->runner().description().needs;
   };

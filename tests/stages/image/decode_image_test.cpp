@@ -1,7 +1,5 @@
 #include "stages/image/decode_image.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -10,14 +8,13 @@
 #include "tests/stages/dataset/layout.hpp"
 #include "tests/stages/image/encoded.hpp"
 #include "tests/stages/image/pictures.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::decode_image_test {
 
 using test::Bytes;
 using test::encode;
 using test::smooth_picture;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 /// The error message, or empty.
 std::string error_of(const Bytes& bytes, const std::string& name = "shirt.jpg",

@@ -1,7 +1,5 @@
 #include "stages/image/decode.hpp"
 
-#include <gmock/gmock.h>
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -14,16 +12,12 @@
 #include "stages/image/decode_image.hpp"
 #include "tests/stages/image/encoded.hpp"
 #include "tests/stages/image/pictures.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::decode_test {
 
 using seam::testing::Harness;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 /// Image files that exist while they are in use.
 const auto conformance = testing::conformance<Decode>({

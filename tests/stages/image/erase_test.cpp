@@ -1,21 +1,18 @@
 #include "stages/image/erase.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 
 #include "tests/stages/image/image_stages.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::erase_test {
 
 using seam::testing::Harness;
 using test::packet_with;
 using test::Settings;
-using ::testing::HasSubstr;
 
 const auto conformance =
     testing::conformance<Erase>({.refused = {{{"probability", 1.5}},

@@ -1,6 +1,5 @@
 #include "stages/loss/batch_hard.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/nn/functional/activation.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
@@ -13,12 +12,11 @@
 #include <vector>
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::batch_hard_test {
 
 using test::Labels;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 std::vector<Packet> batches() {
   return test::labelled_batches({"a", "b", "a", "b", "a"});

@@ -1,7 +1,6 @@
 /// Batches, values of other programs and checks for the tests of losses over the items of a batch.
 #pragma once
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/loss.hpp>
@@ -21,6 +20,7 @@
 #include "stages/served_items.hpp"
 #include "tests/stages/loss/metric_learning_golden.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::test {
 
@@ -197,7 +197,6 @@ inline Labels labels_of_fours() {
 /// The loss refuses batches in which no row has a positive and a negative.
 template <class Stage>
 void expect_refuses_batches_without_pairs() {
-  using ::testing::HasSubstr;
   const auto complaint_of = [](const std::vector<std::string>& items, float factor = 1) {
     const auto rows = static_cast<std::int64_t>(items.size());
     return complaint<Stage>(labelled(torch::eye(rows, 4) * factor, items));

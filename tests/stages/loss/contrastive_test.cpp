@@ -1,6 +1,5 @@
 #include "stages/loss/contrastive.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
@@ -10,11 +9,11 @@
 
 #include "stages/same.hpp"
 #include "tests/stages/loss/batch_loss_testing.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::contrastive_test {
 
 using seam::testing::Harness;
-using ::testing::HasSubstr;
 using Labels = std::vector<std::int64_t>;
 
 /// Pairs at the distances 0.3, 0.1 and 0.6.

@@ -1,6 +1,5 @@
 #include "stages/loss/cost_sensitive.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/tensor_testing.hpp>
@@ -13,11 +12,11 @@
 #include <vector>
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::cost_sensitive_test {
 
-using ::testing::HasSubstr;
 using Numbers = std::vector<std::int64_t>;
 
 Packet batch(const Tensor& logits, const std::vector<std::int64_t>& categories) {

@@ -1,9 +1,7 @@
 #include "stages/loss/cross_batch_memory.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <algorithm>
@@ -14,11 +12,11 @@
 #include <vector>
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::cross_batch_memory_test {
 
 using test::Labels;
-using ::testing::HasSubstr;
 
 const auto conformance = seam::testing::conformance<CrossBatchMemory>({
     .packets = [](seam::testing::Harness&) { return test::labelled_batches(); },

@@ -1,6 +1,5 @@
 #include "stages/loss/cross_entropy.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/tensor_testing.hpp>
@@ -13,10 +12,9 @@
 #include <vector>
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::cross_entropy_test {
-
-using ::testing::HasSubstr;
 
 std::vector<Packet> batches(const Field<Tensor>& field) {
   std::vector<Packet> packets(3);

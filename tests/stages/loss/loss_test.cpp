@@ -1,7 +1,6 @@
 /// The behaviour of seam::Loss for every loss, with losses made for this test.
 #include <seam/loss.hpp>
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
@@ -11,11 +10,9 @@
 #include <utility>
 #include <vector>
 
-namespace seam::stages::loss_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+namespace seam::stages::loss_test {
 
 /// The mean of the embedding's squares.
 class Squares final : public Loss {

@@ -1,6 +1,5 @@
 #include "stages/loss/margin.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/tensor_testing.hpp>
@@ -10,10 +9,9 @@
 #include <vector>
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::margin_test {
-
-using ::testing::HasSubstr;
 
 std::vector<Packet> batches(seam::testing::Harness& /*harness*/) {
   std::vector<Packet> packets(3);

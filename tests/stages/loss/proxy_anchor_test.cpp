@@ -1,10 +1,8 @@
 #include "stages/loss/proxy_anchor.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/nn/functional/normalization.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <cmath>
@@ -16,15 +14,12 @@
 
 #include "stages/train/adam.hpp"
 #include "tests/stages/loss/batch_loss_testing.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::proxy_anchor_test {
 
 using seam::testing::LogLine;
-using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class ProxyAnchorLossTest : public test::BatchLossTest {};
 SEAM_ON_EACH_DEVICE(ProxyAnchorLossTest);

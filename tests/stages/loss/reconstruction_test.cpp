@@ -1,6 +1,5 @@
 #include "stages/loss/reconstruction.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/tensor_testing.hpp>
@@ -10,10 +9,9 @@
 
 #include "stages/reconstruction.hpp"
 #include "tests/stages/loss/batch_loss_testing.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::reconstruction_test {
-
-using ::testing::HasSubstr;
 
 Packet batch(std::int64_t height = 5) {
   torch::manual_seed(1);

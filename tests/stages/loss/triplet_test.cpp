@@ -1,18 +1,15 @@
 #include "stages/loss/triplet.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <cmath>
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::triplet_test {
-
-using ::testing::ElementsAre;
 
 const auto conformance = seam::testing::conformance<Triplet>({
     .packets =

@@ -1,7 +1,5 @@
 #include "stages/metric/accuracy.hpp"
 
-#include <gmock/gmock.h>
-
 #include <torch/types.h>
 #include <array>
 #include <cmath>
@@ -9,7 +7,6 @@
 #include <memory>
 #include <seam/conformance.hpp>
 #include <seam/error.hpp>
-#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 #include <span>
 #include <string>
@@ -19,13 +16,11 @@
 #include "stages/class_vocabulary.hpp"
 #include "stages/published_lists.hpp"
 #include "tests/stages/named_categories.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::accuracy_test {
 
 using seam::testing::Harness;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 Packet batch(const Tensor& scores, const std::vector<std::int64_t>& labels,
              const seam::Field<Tensor>& key = field::logits, std::int64_t first = 0) {

@@ -1,22 +1,18 @@
 #include "stages/metric/verification_curve.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <seam/error.hpp>
-#include <seam/refusal_testing.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "stages/metric/verification_report.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::verification_curve_test {
-
-using ::testing::HasSubstr;
 
 ScoredPair same(double distance, std::int64_t fold = 0) {
   return {distance, true, fold};

@@ -1,16 +1,14 @@
 #include "stages/metric/verification_report.hpp"
 
-#include <gmock/gmock.h>
-
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "stages/picture_paths.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::verification_report_test {
 
-using ::testing::ElementsAre;
 using ::testing::Optional;
 
 std::vector<std::string> clusters_of(const std::vector<PairNames>& names) {

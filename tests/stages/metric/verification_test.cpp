@@ -1,6 +1,5 @@
 #include "stages/metric/verification.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
@@ -20,12 +19,12 @@
 #include "stages/picture_paths.hpp"
 #include "stages/same.hpp"
 #include "stages/served_items.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::verification_test {
 
 using seam::testing::Harness;
-using ::testing::HasSubstr;
 
 /// Pairs of numbers on a line: 0 and the distance. The names of their images count from `name`.
 Packet batch(const std::vector<float>& distances, const std::vector<std::int64_t>& same,

@@ -1,16 +1,14 @@
 #include "stages/model/alexnet.hpp"
 
-#include <gmock/gmock.h>
 #include <seam/conformance.hpp>
 
 #include <string>
 #include <vector>
 
 #include "tests/stages/model/network_testing.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::alexnet_test {
-
-using ::testing::ElementsAre;
 
 using Sizes = std::vector<std::int64_t>;
 

@@ -1,6 +1,5 @@
 #include "stages/model/capsnet.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/conformance.hpp>
@@ -12,10 +11,10 @@
 #include "stages/nn/squash.hpp"
 #include "tests/stages/model/network_testing.hpp"
 #include "tests/stages/nn/routing_reference.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::capsnet_test {
 
-using ::testing::HasSubstr;
 using Sizes = std::vector<std::int64_t>;
 
 const test::Parameters small{

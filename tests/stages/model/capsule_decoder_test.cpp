@@ -1,11 +1,9 @@
 #include "stages/model/capsule_decoder.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <string>
@@ -17,6 +15,7 @@
 #include "stages/reconstruction.hpp"
 #include "tests/stages/model/network_testing.hpp"
 #include "tests/stages/nn/network_properties.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::nn::capsule_decoder_test {
 
@@ -144,7 +143,6 @@ TEST(CapsuleDecoder, RefusesSizesThatDoNotFit) {
 namespace seam::stages::capsule_decoder_test {
 
 using seam::testing::Harness;
-using ::testing::HasSubstr;
 using Sizes = std::vector<std::int64_t>;
 
 const test::Parameters small{{"classes", std::int64_t{3}},        {"capsule_size", std::int64_t{4}},

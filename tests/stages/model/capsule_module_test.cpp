@@ -1,11 +1,9 @@
 #include "stages/model/capsule_module.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 
 #include <vector>
 
@@ -13,6 +11,7 @@
 #include "tests/stages/nn/network_properties.hpp"
 #include "tests/stages/nn/reference.hpp"
 #include "tests/stages/nn/routing_reference.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::nn::capsule_module_test {
 
@@ -142,8 +141,6 @@ TEST(CapsuleModule, HasTheSameBytesForAnyNumberOfThreads) {
 namespace seam::stages::capsule_module_test {
 
 using seam::testing::Harness;
-using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 using Sizes = std::vector<std::int64_t>;
 

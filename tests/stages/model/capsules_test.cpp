@@ -1,11 +1,9 @@
 #include "stages/model/capsules.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 
 #include <cmath>
 #include <string>
@@ -16,6 +14,7 @@
 #include "tests/stages/nn/network_properties.hpp"
 #include "tests/stages/nn/reference.hpp"
 #include "tests/stages/nn/routing_reference.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::nn::capsules_test {
 
@@ -283,8 +282,6 @@ TEST(Capsules, HaveTheSameBytesForAnyNumberOfThreads) {
 namespace seam::stages::capsules_test {
 
 using seam::testing::Harness;
-using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 using Sizes = std::vector<std::int64_t>;
 std::vector<Packet> maps(Harness& /*harness*/) {

@@ -1,10 +1,8 @@
 #include "stages/model/concat.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <cmath>
@@ -14,14 +12,12 @@
 #include "stages/model/capsule_module.hpp"
 #include "tests/stages/model/descriptor_capsules_testing.hpp"
 #include "tests/stages/nn/network_properties.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::concat_test {
 
 using seam::testing::Harness;
-using ::testing::Contains;
 using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 using Sizes = std::vector<std::int64_t>;
 

@@ -1,9 +1,7 @@
 #include "stages/model/descriptors.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <cmath>
@@ -12,12 +10,11 @@
 
 #include "tests/stages/model/network_testing.hpp"
 #include "tests/stages/nn/network_properties.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::descriptors_test {
 
 using seam::testing::Harness;
-using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 Packet batch(std::int64_t images) {
   torch::manual_seed(1);

@@ -1,5 +1,4 @@
 /// Properties of all networks that make embeddings of images.
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
@@ -18,13 +17,11 @@
 #include "stages/model/scn.hpp"
 #include "stages/model/se_resnet50.hpp"
 #include "tests/stages/model/network_testing.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::embedding_networks_test {
 
 using seam::testing::Harness;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 using test::Parameters;
 using Sizes = std::vector<std::int64_t>;

@@ -1,12 +1,10 @@
 #include "stages/model/inception.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/nn/module.h>
 #include <torch/ordered_dict.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 
 #include <map>
 #include <string>
@@ -14,14 +12,10 @@
 
 #include "tests/stages/model/network_testing.hpp"
 #include "tests/stages/nn/network_properties.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::inception_test {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 using Sizes = std::vector<std::int64_t>;
 

@@ -1,10 +1,8 @@
 #include "stages/model/resnet.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 
 #include <cmath>
 #include <string>
@@ -13,11 +11,10 @@
 
 #include "stages/model/se_resnet50.hpp"
 #include "tests/stages/model/network_testing.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::resnet_test {
-
-using ::testing::IsEmpty;
 
 using Sizes = std::vector<std::int64_t>;
 using Trial = test::With<Resnet>;

@@ -1,10 +1,8 @@
 #include "stages/model/sccapsnet.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <functional>
@@ -14,13 +12,11 @@
 
 #include "stages/model/rccapsnet.hpp"
 #include "tests/stages/named_categories.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::sccapsnet_test {
 
 using seam::testing::Harness;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 /// A stage with a small network.
 struct Tiny : Harness {

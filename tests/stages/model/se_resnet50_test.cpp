@@ -1,7 +1,6 @@
 /// model.se_resnet50; python_weights_test.py compares it with timm's.
 #include "stages/model/se_resnet50.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 
@@ -14,10 +13,9 @@
 #include "stages/model/base/residual.hpp"
 #include "tests/stages/model/network_testing.hpp"
 #include "tests/stages/nn/network_properties.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::se_resnet50_test {
-
-using ::testing::IsEmpty;
 
 using Sizes = std::vector<std::int64_t>;
 using Trial = test::With<SeResnet50>;

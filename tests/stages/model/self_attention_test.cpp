@@ -1,16 +1,15 @@
 #include "stages/model/self_attention.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
 #include "tests/stages/model/descriptor_capsules_testing.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::self_attention_test {
 
 using seam::testing::Harness;
-using ::testing::IsEmpty;
 
 const auto attention_conformance = seam::testing::conformance<SelfAttention>({
     .parameters = {{"channels", std::int64_t{16}}},

@@ -1,11 +1,9 @@
 #include "stages/model/torchscript.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <string>
@@ -14,15 +12,12 @@
 #include <vector>
 
 #include "tests/stages/model/network_testing.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::torchscript_test {
 
 using seam::testing::Harness;
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 using Trial = test::With<Torchscript>;
 

@@ -1,13 +1,11 @@
 #include "stages/nn/fixed_parts.hpp"
 
 #include <ATen/Parallel.h>
-#include <gmock/gmock.h>
 #include <torch/autograd.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/counting_allocator.hpp>
 #include <seam/error.hpp>
-#include <seam/refusal_testing.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -18,10 +16,10 @@
 #include <vector>
 
 #include "stages/cpu/grain.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::nn::fixed_parts_test {
 
-using ::testing::ElementsAre;
 using torch::Tensor;
 
 /// A different result for each row, which depends on every element of the weight.

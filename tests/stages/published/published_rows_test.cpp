@@ -1,16 +1,12 @@
 #include "stages/published/published_rows.hpp"
 
-#include <gmock/gmock.h>
-
 #include <functional>
 #include <string>
 #include <vector>
 
-namespace seam::stages::published_rows_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+namespace seam::stages::published_rows_test {
 
 MeasuredOn inshop() {
   return {.task = "recall",

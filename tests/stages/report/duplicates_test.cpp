@@ -1,24 +1,17 @@
 #include "stages/report/duplicates.hpp"
 
-#include <gmock/gmock.h>
-
 #include <bit>
 #include <fstream>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 
 #include "stages/image/encode_jpeg.hpp"
 #include "stages/report/contact_sheet.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::duplicates_test {
 
 using seam::testing::Harness;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
 using Json = nlohmann::ordered_json;
 
 /// An image that is unique for its seed; `brighter` by some levels.

@@ -1,15 +1,13 @@
 #include "stages/report/neighbours.hpp"
 
-#include <gmock/gmock.h>
-
 #include <fstream>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 
 #include "stages/image/encode_jpeg.hpp"
 #include "stages/picture_paths.hpp"
 #include "stages/report/contact_sheet.hpp"
 #include "tests/stages/retrieval/batches.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::report_neighbours_test {
@@ -19,11 +17,6 @@ using retrieval_test::batch;
 using retrieval_test::found_by;
 using retrieval_test::refer_to;
 using seam::testing::Harness;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 using Json = nlohmann::ordered_json;
 using Files = std::vector<std::filesystem::path>;

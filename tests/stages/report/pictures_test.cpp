@@ -1,21 +1,17 @@
 #include "stages/report/pictures.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <fstream>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 
 #include "stages/reconstruction.hpp"
 #include "stages/report/contact_sheet.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::pictures_test {
 
 using seam::testing::Harness;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 using Json = nlohmann::ordered_json;
 
 Packet triplet(std::uint64_t sequence = 0) {

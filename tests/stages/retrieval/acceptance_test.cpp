@@ -7,7 +7,6 @@
 ///     ties, duplicates, a hand-computed case  recall_at_k_test.cpp
 ///     threads, tiles, NaN, zero vectors       exact_search_test.cpp, training_test.cpp
 ///     leaky masks, counts, sizes              recall_report_test.cpp, recall_test.cpp
-#include <gmock/gmock.h>
 #include <torch/utils.h>
 
 #include <algorithm>
@@ -20,14 +19,13 @@
 #include "tests/stages/retrieval/accuracy_golden.hpp"
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/stages/retrieval/oml_golden.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::acceptance_test {
 
 using retrieval_test::batch;
 using retrieval_test::Retrieval;
 using retrieval_test::Texts;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 Texts named(const std::vector<std::int64_t>& numbers) {
   Texts names;

@@ -1,23 +1,20 @@
 #include "stages/retrieval/embedded.hpp"
 
-#include <gmock/gmock.h>
-
 #include <cstring>
 #include <memory>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 #include <seam/shard.hpp>
 #include <seam/testing.hpp>
 #include <string>
 #include <vector>
 
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::embedded_test {
 
 namespace fs = std::filesystem;
 using seam::testing::Harness;
-using ::testing::ElementsAre;
 
 /// A file of export.embeddings with two columns.
 std::string npy(const std::vector<float>& numbers) {

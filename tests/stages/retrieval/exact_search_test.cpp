@@ -1,26 +1,24 @@
 #include "stages/retrieval/exact_search.hpp"
 
 #include <ATen/Parallel.h>
-#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <seam/error.hpp>
-#include <seam/refusal_testing.hpp>
 #include <utility>
 
 #include "stages/retrieval/compared_batch.hpp"
 #include "stages/retrieval/rounded_vectors.hpp"
 #include "stages/retrieval/search_kernels.hpp"
 #include "tests/stages/retrieval/slow_search.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::exact_search_test {
 
 using retrieval_test::random_vectors;
 using retrieval_test::slow_search;
 using ::testing::Each;
-using ::testing::ElementsAre;
 
 struct Case {
   std::string name;

@@ -1,18 +1,15 @@
 #include "stages/retrieval/gallery_index.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/utils.h>
 
 #include <memory>
 #include <seam/error.hpp>
-#include <seam/refusal_testing.hpp>
 #include <vector>
 
 #include "stages/retrieval/gallery_items.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::gallery_index_test {
-
-using ::testing::ElementsAre;
 
 GalleryBatch batch_of(const std::vector<std::int64_t>& ids, const std::vector<std::string>& items,
                       const torch::Tensor& vectors) {

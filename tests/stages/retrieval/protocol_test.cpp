@@ -1,6 +1,5 @@
 /// Equal protocol texts mean comparable results: every parameter before a metric is varied, and the
 /// results may change only together with the protocol text.
-#include <gmock/gmock.h>
 #include <torch/utils.h>
 
 #include <algorithm>
@@ -11,13 +10,13 @@
 #include <vector>
 
 #include "tests/stages/retrieval/batches.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::protocol_test {
 
 using retrieval_test::batch;
 using retrieval_test::Retrieval;
 using retrieval_test::Texts;
-using ::testing::Contains;
 
 /// Images of ten items in two categories, some of them hard to find, one item missing in the
 /// gallery; capsules of unequal lengths and a model that is wrong about some.

@@ -1,21 +1,18 @@
 #include "stages/retrieval/recall_at_k.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <cmath>
 #include <seam/error.hpp>
-#include <seam/refusal_testing.hpp>
 #include <vector>
 
 #include "stages/retrieval/exact_search.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::recall_at_k_test {
 
 using ::testing::DoubleEq;
 using ::testing::DoubleNear;
 using ::testing::Each;
-using ::testing::ElementsAre;
 
 using Numbers = std::vector<std::int64_t>;
 

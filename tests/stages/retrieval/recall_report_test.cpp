@@ -1,17 +1,12 @@
 #include "stages/retrieval/recall_report.hpp"
 
-#include <gmock/gmock.h>
-
 #include <functional>
 #include <string>
 #include <vector>
 
-namespace seam::stages::recall_report_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
+namespace seam::stages::recall_report_test {
 
 MaskResult result_of(Mask mask) {
   MaskResult result{mask, mask == Mask::none ? Metric::squared_euclidean : Metric::cosine, {}};

@@ -1,7 +1,5 @@
 #include "stages/retrieval/recall.hpp"
 
-#include <gmock/gmock.h>
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -15,6 +13,7 @@
 #include "tests/stages/named_categories.hpp"
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/stages/retrieval/other_peoples_stages.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::recall_test {
@@ -28,10 +27,7 @@ using retrieval_test::refer_to;
 using retrieval_test::Retrieval;
 using retrieval_test::Texts;
 using seam::testing::Harness;
-using ::testing::Contains;
 using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 const auto recall_conformance = seam::testing::conformance<Recall>({
     .parameters = {{"k", std::vector<std::int64_t>{1, 3}}},

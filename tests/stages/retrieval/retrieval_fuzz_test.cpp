@@ -1,6 +1,5 @@
 /// Batches with fields of random lengths, with missing fields, without rows, of different widths,
 /// as from an upstream stage with bugs. Each is counted correctly or rejected by name.
-#include <gmock/gmock.h>
 #include <torch/utils.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "tests/stages/retrieval/batches.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::retrieval_fuzz_test {
 
@@ -19,7 +19,6 @@ using retrieval_test::batch;
 using retrieval_test::of_list;
 using retrieval_test::Retrieval;
 using retrieval_test::Texts;
-using ::testing::HasSubstr;
 
 constexpr std::int64_t classes = 3;
 constexpr std::int64_t width = 4;

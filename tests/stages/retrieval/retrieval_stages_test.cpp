@@ -1,9 +1,6 @@
-#include <gmock/gmock.h>
-
 #include <iterator>
 #include <memory>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 #include <seam/tensor.hpp>
 #include <seam/tensor_testing.hpp>
 #include <seam/testing.hpp>
@@ -11,6 +8,7 @@
 #include "tests/stages/named_categories.hpp"
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/stages/retrieval/other_peoples_stages.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::retrieval_stages_test {
 
@@ -22,11 +20,7 @@ using retrieval_test::refer_to;
 using retrieval_test::Retrieval;
 using retrieval_test::Texts;
 using seam::testing::Harness;
-using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 const auto index_conformance = seam::testing::conformance<Index>({
     .packets = &batches_of_two,

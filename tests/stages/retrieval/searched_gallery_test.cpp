@@ -2,11 +2,8 @@
 /// query could find, the lists of the gallery, and whether each image has an item.
 #include "stages/retrieval/searched_gallery.hpp"
 
-#include <gmock/gmock.h>
-
 #include <filesystem>
 #include <memory>
-#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 #include <string>
 #include <utility>
@@ -17,6 +14,7 @@
 #include "stages/served_items.hpp"
 #include "tests/stages/retrieval/batches.hpp"
 #include "tests/stages/retrieval/other_peoples_stages.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::searched_gallery_test {
 
@@ -26,11 +24,7 @@ using retrieval_test::Retrieval;
 using retrieval_test::Texts;
 using seam::testing::Harness;
 using seam::testing::LogLine;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// A data set that reports how it differs from published lists.
 class Lists final : public Source, public PublishedLists {

@@ -1,23 +1,18 @@
 #include "stages/sampling/mined.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 
 #include <limits>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 
 #include "tests/stages/retrieval/batches.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/text.hpp"
 
 namespace seam::stages::mined_test {
 
 using retrieval_test::batch;
-using ::testing::ElementsAre;
 using testing::Harness;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 const MiningRule semi_hard{NegativeSource::semi_hard, 1000};
 const MiningRule other_category{NegativeSource::hardest_other_category, 0};

@@ -1,15 +1,14 @@
 #include "stages/sampling/mining.hpp"
 
 #include <ATen/Parallel.h>
-#include <gmock/gmock.h>
 #include <torch/types.h>
 
 #include <limits>
-#include <seam/refusal_testing.hpp>
+
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::mining_test {
 
-using ::testing::ElementsAre;
 using Numbers = std::vector<std::int64_t>;
 
 struct Images {

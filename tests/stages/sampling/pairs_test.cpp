@@ -1,20 +1,15 @@
 #include "stages/sampling/pairs.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <seam/conformance.hpp>
 
 #include "stages/pair_fields.hpp"
 #include "tests/stages/sampling/sampler_testing.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/text.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace seam::stages::pairs_test {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 const std::vector<std::int64_t> items{7, 7, 7, 3, 3, 9};  // 4 pairs of one item, 11 of two
 

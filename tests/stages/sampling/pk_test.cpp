@@ -1,18 +1,11 @@
 #include "stages/sampling/pk.hpp"
 
-#include <gmock/gmock.h>
-
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 
 #include "tests/stages/sampling/sampler_testing.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::pk_test {
-
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 using Rows = std::vector<std::int64_t>;
 

@@ -1,17 +1,13 @@
 #include "stages/sampling/triplets.hpp"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <numeric>
 #include <seam/conformance.hpp>
 
 #include "tests/stages/sampling/sampler_testing.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::triplets_test {
-
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 // Items of 3, 1, 4 and 2 images; rows of one item are not adjacent.
 const std::vector<std::int64_t> items{70, 50, 70, 90, 90, 10, 70, 90, 10, 90};

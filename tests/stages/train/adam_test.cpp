@@ -1,12 +1,10 @@
 #include "stages/train/adam.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <seam/conformance.hpp>
-#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <cmath>
@@ -16,15 +14,12 @@
 
 #include "tests/stages/nn/gradient_check.hpp"
 #include "tests/stages/train/made_up_model.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::adam_test {
 
 using seam::testing::Harness;
-using ::testing::AllOf;
 using ::testing::DoubleNear;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 using train_test::MadeUpModel, train_test::with_loss;
 
 /// Twenty steps of our optimizer and of LibTorch's along the same gradients.

@@ -2,10 +2,8 @@
 /// gradients that cannot be used, decay and rates by weight.
 #include "stages/train/optimizer.hpp"
 
-#include <gmock/gmock.h>
 #include <torch/types.h>
 #include <torch/utils.h>
-#include <seam/refusal_testing.hpp>
 #include <seam/testing.hpp>
 
 #include <cmath>
@@ -20,13 +18,11 @@
 #include "stages/train/sgd.hpp"
 #include "tests/stages/nn/gradient_check.hpp"
 #include "tests/stages/train/made_up_model.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::optimizer_test {
 
 using ::testing::DoubleNear;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using train_test::MadeUpModel;
 using train_test::model_of;
 

@@ -1,14 +1,13 @@
 #include "stages/train/schedule.hpp"
 
-#include <gmock/gmock.h>
 #include <seam/testing.hpp>
 
 #include <string>
 #include <vector>
 
-namespace seam::stages::schedule_test {
+#include "tests/support/matchers.hpp"
 
-using ::testing::HasSubstr;
+namespace seam::stages::schedule_test {
 
 ScheduleSettings with(Schedule form) {
   ScheduleSettings settings;

@@ -1,18 +1,16 @@
 #include "stages/loss/base/item_proxies.hpp"
 
-#include <gmock/gmock.h>
 #include <seam/error.hpp>
-#include <seam/refusal_testing.hpp>
 
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "stages/packed_numbers.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::item_proxies_test {
 
-using ::testing::ElementsAre;
 using New = ItemProxies::New;
 
 TEST(ItemProxies, AreInOrderOfFirstAppearance) {
