@@ -82,22 +82,4 @@ TEST_F(MiningTest, WhatWasMinedOnceIsKeptInTheCheckpoint) {
   expect_whole_after_a_kill();
 }
 
-TEST_F(MiningTest, TrainingBeforeMiningIsRefused) {
-  write("each_epoch = [\"train\", \"mine\"]\n");
-  const Finished finished = run("out", 2);
-  EXPECT_EQ(finished.exit_code, 2) << finished.err;
-  EXPECT_THAT(finished.err, HasSubstr("no negatives have been mined yet"));
-  EXPECT_THAT(metrics("out"), Not(HasSubstr("\"loss\"")));
-}
-
-TEST_F(MiningTest, OtherImagesThanTheMinedOnesAreRefused) {
-  write("each_epoch = [\"mine\", \"train\"]\n");
-  const Finished finished =
-      run("out", 2,
-          {"--set", "flow.mine=query_items -> prepare -> model -> mined", "--set",
-           "stage.query_items.root=wardrobe", "--set", "stage.query_items.items=28"});
-  EXPECT_EQ(finished.exit_code, 2) << finished.err;
-  EXPECT_THAT(finished.err, HasSubstr("the mining flow must embed exactly the images"));
-}
-
 }  // namespace seam::test::mining_test

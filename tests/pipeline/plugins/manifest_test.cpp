@@ -74,7 +74,7 @@ TEST_F(ReadManifest, FileThatMayNotBeRead) {
   if (geteuid() == 0) GTEST_SKIP() << "the superuser may read everything";
   const fs::path file = folder_.write("secret.so", text_of_file(good));
   fs::permissions(file, fs::perms::none);
-  EXPECT_THAT(read_manifest(file).refusal, HasSubstr("Permission denied"));
+  EXPECT_THAT(read_manifest(file).refusal, HasSubstr("it cannot be read: Permission denied"));
 }
 
 TEST_F(ReadManifest, FilesThatAreNoLibraries) {

@@ -84,7 +84,8 @@ TEST(Registry, FolderSearchPassesOverOtherFiles) {
 TEST(Registry, NamedLibraryThatIsNoPluginIsRefused) {
   const Registry registry({entry(plugins / "helper/helper.so")}, 1);
   ASSERT_THAT(registry.files(), SizeIs(1));
-  EXPECT_THAT(registry.files().front().refusal, HasSubstr("not a Seam plugin"));
+  EXPECT_THAT(registry.files().front().refusal,
+              HasSubstr("it is a shared library but not a Seam plugin"));
 }
 
 TEST(Registry, MissingPathsAreRefusedUnlessOptional) {

@@ -143,7 +143,8 @@ TEST_F(OtherGraph, IsRefusedByName) {
   now_.stages.pop_back();
   EXPECT_THAT(refusal(), HasSubstr("'stage.gallery.use'"));
   now_.flows.front().text = "a -> c";
-  EXPECT_THAT(refusal(), HasSubstr("weights = \"runs/x\""));
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("'flow.train' cannot be changed with --from"),
+                               HasSubstr("weights = \"runs/x\"")));
   now_.paths.push_back({"p", "a"});
   EXPECT_THAT(refusal(), HasSubstr("'path.p'"));
   now_.schedule.each_epoch.pop_back();

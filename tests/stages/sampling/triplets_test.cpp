@@ -256,7 +256,8 @@ TEST(TripletsStage, BeginsWithRandomEpochs) {
   harness.refer<MinedNegatives>("mined", mined).epoch(1);
   EXPECT_EQ(message_of(harness), "no error");
   harness.epoch(2);
-  EXPECT_THAT(message_of(harness), HasSubstr("no negatives have been mined yet"));
+  EXPECT_REFUSED(harness.push_all(six_images()), Fault::configuration,
+                 "no negatives have been mined yet");
 }
 
 TEST(TripletsStage, RefusesImagesOtherThanTheMinedOnes) {
@@ -272,10 +273,13 @@ TEST(TripletsStage, RefusesImagesOtherThanTheMinedOnes) {
     }
     harness.finish();
     EXPECT_THAT(harness.outputs(), SizeIs(0));
+    for (const Error& error : harness.errors()) EXPECT_EQ(error.fault(), Fault::configuration);
     return harness.errors().empty() ? "accepted" : harness.errors().front().full_message();
   };
-  EXPECT_THAT(refusal({{0, "id_0"}, {1, "id_1"}, {6, "id_0"}}),
-              HasSubstr("image 6) (index 6) was not embedded for mining"));
+  EXPECT_THAT(
+      refusal({{0, "id_0"}, {1, "id_1"}, {6, "id_0"}}),
+      HasSubstr("image 6) (index 6) was not embedded for mining; the mining flow must embed "
+                "exactly the images"));
   EXPECT_THAT(refusal({{0, "id_0"}, {1, "id_7"}}),
               HasSubstr("shows item 'id_7', but index 1 was mined as 'image 1' of item 'id_1'"));
   EXPECT_THAT(refusal({{0, "id_0"}, {1, "id_1"}, {0, "id_0"}}), HasSubstr("was received twice"));
