@@ -150,20 +150,6 @@ TEST_F(FlowTest, JoinsBranchesBySequenceNumber) {
   }
 }
 
-TEST_F(FlowTest, AJoinTakesWhatABranchChanged) {
-  add<Count>("count", 20);
-  add<Call<Transform>>("same", nothing);
-  add<Call<Transform>>("double", doubled);
-  add<Keep>("keep", kept_);
-  for (const bool changed_first : {false, true}) {
-    kept_.clear();
-    const std::string branches = changed_first ? "{double, same}" : "{same, double}";
-    run_well("count -> " + branches + " -> keep");
-    ASSERT_EQ(kept_.size(), 20U);
-    EXPECT_EQ(kept_[7].get(number), 14);
-  }
-}
-
 // count -> {same, double -> {d, e}} -> keep, and with the branches the other way round.
 TEST_F(FlowTest, AJoinTakesWhatWasChangedBeforeAnInnerFork) {
   add<Count>("count", 200);

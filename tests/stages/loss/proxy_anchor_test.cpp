@@ -255,16 +255,6 @@ TEST(ProxyItems, MoreThanTheDataSetsServeAreWarnedOf) {
 
 TEST(ProxyItems, FewerThanTheDataSetsServeAreForThoseThatAppear) {
   EXPECT_EQ(Counted({{"items", std::int64_t{2}}}).said, "");
-  StageRunner data("train_items", "test.three_items", std::make_unique<test::ThreeItems>());
-  seam::testing::Harness loss("proxies", std::make_unique<ProxyAnchor>());
-  loss.training(true).upstream({&data}).set("dimensions", dimensions).set("items", 2);
-  loss.push(batch({"c", "a"}));
-  EXPECT_THAT(loss.errors(), IsEmpty());
-  dynamic_cast<ProxyAnchor&>(loss.runner().stage()).batch_accepted();
-  EXPECT_EQ(loss.runner().save().text("items"), "ca");
-  loss.push(batch({"b", "a"}, 1));
-  ASSERT_EQ(loss.errors().size(), 1U);
-  EXPECT_THAT(loss.errors()[0].what(), HasSubstr("item 'b' has no proxy: all 2 belong to"));
 }
 
 TEST(ProxyItems, UnknownOnesAreRefused) {

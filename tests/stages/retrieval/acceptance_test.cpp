@@ -133,19 +133,6 @@ TEST(Acceptance, IntervalsAndChanceStandInTheReport) {
   EXPECT_DOUBLE_EQ(result.metrics.at("none.r@1.chance").back(), 2. / 14);  // two images an item
 }
 
-TEST(Acceptance, ACollapsedModelScoresChance) {
-  // All embeddings equal; each item's images are spread over the gallery's order.
-  Retrieval stages({1, 10});
-  Texts items;
-  for (int i = 0; i < 300; ++i) items.push_back("item" + std::to_string(i * 7 % 100));
-  stages.index.push(batch(0, items, torch::ones({300, 8}))).finish();
-  stages.evaluate({batch(0, items, torch::ones({300, 8}))});
-  EXPECT_DOUBLE_EQ(stages.recall.metric("none.r@1"), 0.01);
-  EXPECT_NEAR(stages.recall.metric("none.r@1.chance"), 0.01, 1e-15);
-  EXPECT_DOUBLE_EQ(stages.recall.metric("none.r@10"), 0.1);
-  EXPECT_NEAR(stages.recall.metric("none.r@10.chance"), 0.1, 0.005);
-}
-
 /// Images of two categories: a a b are of 0, b c c c of 1.
 Packet of_two_categories() {
   Packet packet = batch(0, {"a", "a", "b", "b", "c", "c", "c"}, torch::rand({7, 4}) + 1);

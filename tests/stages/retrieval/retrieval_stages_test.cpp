@@ -217,15 +217,6 @@ TEST(RetrievalStages, AMaskNamedTwiceIsRefused) {
   EXPECT_REFUSED(stages.search.open(), Fault::configuration, "'masks' has none twice");
 }
 
-TEST(RetrievalStages, QueriesOfAnotherWidthAreDataNotADefect) {
-  Retrieval stages;
-  stages.index.push(batch(0, {"a"}, torch::ones({1, 32}))).finish();
-  stages.search.push(batch(0, {"a"}, torch::ones({1, 64})));
-  EXPECT_THAT(error_of(stages.search),
-              AllOf(HasSubstr("64 dimensions"), HasSubstr("the gallery's 32")));
-  EXPECT_EQ(stages.search.errors().at(0).fault(), Fault::data);
-}
-
 TEST(RetrievalStages, AZeroVectorIsAnErrorUnderEveryMetric) {
   const auto refused = AllOf(HasSubstr("the embedding of list.txt:2 (b) is zero (mask 'none')"),
                              HasSubstr("the model has collapsed, or does not respond"));
