@@ -11,7 +11,6 @@
 #include "sdk/tensor/lane_sharing.hpp"
 #include "sdk/testing/thread_ranks.hpp"
 #include "tests/sdk/network_trial.hpp"
-#include "tests/sdk/only_error.hpp"
 #include "tests/support/matchers.hpp"
 
 namespace seam::lane_sharing_test {
@@ -310,7 +309,7 @@ TEST(LaneSharing, TheFirstLaneThatFailsOrDropsTheBatchDoesSoOnAllRanks) {
         ASSERT_THAT(trial.trunk.harness.drops(), SizeIs(1));
         EXPECT_EQ(trial.trunk.harness.drops()[0].reason, "too dark");
       } else {
-        EXPECT_REFUSED(throw test::only_error(trial.trunk.harness), Fault::configuration,
+        EXPECT_REFUSED(throw only_error(trial.trunk.harness), Fault::configuration,
                        own.rank() == 0 ? "rank 1: the lane fails" : "the lane fails");
       }
       // They continue together.
@@ -344,7 +343,7 @@ TEST(LaneSharing, ALackOfMemoryIsNotABugOnAnyRank) {
       if (own.rank() == 1) throw std::bad_alloc();
     };
     trial.trunk.harness.push(image_batch(8));
-    EXPECT_REFUSED(throw test::only_error(trial.trunk.harness), Fault::data,
+    EXPECT_REFUSED(throw only_error(trial.trunk.harness), Fault::data,
                    "there is not enough memory");
   });
 }
@@ -355,7 +354,7 @@ TEST(LaneSharing, AFieldThatOneRankLacksIsNamed) {
     Trial trial({2, LaneMemory::keep, &own});
     trial.trunk.stage->provides_nothing = own.rank() == 1;
     trial.trunk.harness.push(image_batch(8));
-    EXPECT_REFUSED(throw test::only_error(trial.trunk.harness), Fault::configuration,
+    EXPECT_REFUSED(throw only_error(trial.trunk.harness), Fault::configuration,
                    "it provides field 'maps' in ");
   });
 }

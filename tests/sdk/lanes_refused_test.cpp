@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "tests/sdk/lanes_fixture.hpp"
-#include "tests/sdk/only_error.hpp"
 #include "tests/support/matchers.hpp"
 
 namespace seam::lanes_test {
@@ -114,7 +113,7 @@ TEST(Lanes, ANetworkThatRecordsMetricsInForwardIsRefused) {
     context.metric("brightness", 0.5);
   };
   trial.harness.push(vectors());
-  EXPECT_REFUSED(throw test::only_error(trial.harness), Fault::configuration,
+  EXPECT_REFUSED(throw only_error(trial.harness), Fault::configuration,
                  "'brightness' in forward(), which computes several lanes of each batch");
   EXPECT_THAT(trial.harness.metrics(), IsEmpty());
   Trial<ScriptedStage> whole;
@@ -128,7 +127,7 @@ TEST(Lanes, AFieldThatOnlySomeLanesProvideIsRefused) {
     Trial<ScriptedStage> trial(keep(2));
     trial.stage->call_without_scores = call;
     trial.harness.push(vectors());
-    EXPECT_REFUSED(throw test::only_error(trial.harness), Fault::configuration,
+    EXPECT_REFUSED(throw only_error(trial.harness), Fault::configuration,
                    "provides field 'scores' in some lanes only")
         << call;
   }
@@ -155,7 +154,7 @@ TEST(Lanes, ANetworkThatWritesIntoItsInputIsRefused) {
       Tensor(packet.get(field::embedding)).sub_(0.5);
     };
     trial.harness.push(vectors());
-    EXPECT_REFUSED(throw test::only_error(trial.harness), Fault::configuration,
+    EXPECT_REFUSED(throw only_error(trial.harness), Fault::configuration,
                    "writes into a tensor that it reads");
   }
 }

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "tests/sdk/only_error.hpp"
 #include "tests/support/matchers.hpp"
 
 namespace seam::runner_test {
@@ -199,8 +198,7 @@ TEST(Runner, TooLittleMemoryIsNoDefectAndSaysWhatToLower) {
 TEST(Runner, APromisedFieldThatIsMissingIsTheStagesFault) {
   Harness harness("add", std::make_unique<Add>());
   harness.set("forget", Value{true}).push(packet_of(1)).finish();
-  EXPECT_REFUSED(throw test::only_error(harness), Fault::internal,
-                 "field 'number', but it is missing");
+  EXPECT_REFUSED(throw only_error(harness), Fault::internal, "field 'number', but it is missing");
 }
 
 class Transparent final : public Transform {
@@ -273,7 +271,7 @@ class UnevenSource final : public Source {
 TEST(Runner, ASourcesRowsAreCountedToo) {
   Harness harness("uneven", std::make_unique<UnevenSource>());
   harness.produce().finish();
-  EXPECT_REFUSED(throw test::only_error(harness), Fault::internal,
+  EXPECT_REFUSED(throw only_error(harness), Fault::internal,
                  "stage 'uneven': the fields of one batch must have the same number of rows, but "
                  "'indices' has 2 rows and 'items' has 1 row");
   EXPECT_THAT(harness.outputs(), IsEmpty());

@@ -1,4 +1,4 @@
-/// The matchers that most tests use, by their short names, and EXPECT_REFUSED.
+/// The matchers that most tests use, by their short names, EXPECT_REFUSED, and a harness's error.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -17,5 +17,12 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
+
+/// The error of a testing::Harness that has exactly one.
+template <class Harness>
+Error only_error(const Harness& harness) {
+  EXPECT_EQ(harness.errors().size(), 1U);
+  return harness.errors().at(0);
+}
 
 }  // namespace seam

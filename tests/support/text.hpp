@@ -26,6 +26,17 @@ inline std::string replaced(std::string text, const std::string& what, const std
   return text;
 }
 
+/// The error that the action throws, with what was being done, or "no error".
+template <class Action>
+std::string error_of(const Action& action) {
+  try {
+    static_cast<void>(action());
+  } catch (const Error& error) {
+    return error.full_message();
+  }
+  return "no error";
+}
+
 /// The message of the exception that the action throws; empty if it throws none. Others are not
 /// caught.
 template <class Exception = Error, class Action>

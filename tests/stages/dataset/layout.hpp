@@ -16,6 +16,7 @@
 
 namespace seam::stages {
 
+using test::error_of;
 using test::TemporaryFolder;
 
 /// An interface that the data set offers.
@@ -95,16 +96,6 @@ class DataSetTest : public ::testing::Test {
   }
   TemporaryFolder folder_;
 };
-
-/// The message of the seam::Error that the action throws.
-inline std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.full_message();
-  }
-  return "no error";
-}
 
 /// The text with something else for the first place of `from`.
 inline std::string replaced(std::string text, const std::string& from, const std::string& to) {

@@ -129,8 +129,7 @@ TEST_F(NeighboursTest, RowsOfAnotherGalleryAreRefused) {
 
 TEST_F(NeighboursTest, AFlowWithoutQueriesIsAnError) {
   harness_.finish();
-  ASSERT_EQ(harness_.errors().size(), 1U);
-  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("no query was received"));
+  EXPECT_THAT(only_error(harness_).what(), HasSubstr("no query was received"));
 }
 
 }  // namespace seam::stages::export_neighbours_test

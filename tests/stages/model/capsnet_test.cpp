@@ -73,8 +73,7 @@ TEST(Capsnet, ComputesWhatItIsDescribedAsAndWithCompatWhatThePortsDo) {
 TEST(Capsnet, PicturesOfAnotherSizeAreNamed) {
   test::With<Capsnet> harness(small);
   harness.push(test::images_of(3, 16, 15)).finish();
-  ASSERT_EQ(harness.errors().size(), 1U);
-  EXPECT_THAT(harness.errors()[0].full_message(), HasSubstr("images"));
+  EXPECT_THAT(only_error(harness).full_message(), HasSubstr("images"));
 }
 
 }  // namespace seam::stages::capsnet_test

@@ -202,9 +202,7 @@ TEST_F(DuplicatesTest, AResumedRunKnowsTheFlowsBefore) {
 TEST_F(DuplicatesTest, RefusesAFlowWithoutPictures) {
   flow("training", {packet("a.jpg", "x", picture(1))});
   harness_.flow("queries").open().finish();
-  ASSERT_THAT(harness_.errors(), SizeIs(1));
-  EXPECT_THAT(harness_.errors().front().what(),
-              HasSubstr("no image was received in flow 'queries'"));
+  EXPECT_THAT(only_error(harness_).what(), HasSubstr("no image was received in flow 'queries'"));
 }
 
 TEST_F(DuplicatesTest, ListsTheNearestPairsOnly) {

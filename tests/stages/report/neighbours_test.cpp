@@ -179,8 +179,7 @@ TEST_F(DrawnNeighboursTest, APictureThatCannotBeReadIsMissing) {
 
 TEST_F(DrawnNeighboursTest, NeedsQueriesAndAFolder) {
   harness_.finish();
-  ASSERT_EQ(harness_.errors().size(), 1U);
-  EXPECT_THAT(harness_.errors()[0].what(), HasSubstr("no query was received"));
+  EXPECT_THAT(only_error(harness_).what(), HasSubstr("no query was received"));
   Harness homeless("nearest", std::make_unique<DrawnNeighbours>());
   refer_to(homeless, *gallery_);
   EXPECT_REFUSED(homeless.open(), Fault::configuration, "the run has no run folder");

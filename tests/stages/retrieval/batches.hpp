@@ -1,8 +1,6 @@
 /// Batches and wired stages for tests of retrieval.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <seam/gallery.hpp>
 #include <seam/tensor.hpp>
@@ -14,6 +12,7 @@
 #include "stages/retrieval/index.hpp"
 #include "stages/retrieval/recall.hpp"
 #include "stages/retrieval/search.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace seam::stages::retrieval_test {
 
@@ -51,8 +50,7 @@ inline std::shared_ptr<testing::Harness> gathered() {
 
 /// The message of the only error.
 inline std::string error_of(const testing::Harness& harness) {
-  EXPECT_EQ(harness.errors().size(), 1U);
-  return harness.errors().empty() ? "no error" : harness.errors()[0].full_message();
+  return only_error(harness).full_message();
 }
 
 /// The batch with the names of a different list.

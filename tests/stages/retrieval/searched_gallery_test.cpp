@@ -151,8 +151,7 @@ TEST(SearchedGallery, OfAnotherNumberOfQueriesIsRefused) {
   Packet packet = stages.search.take_outputs().at(0);
   packet.set(field::searched_gallery, SearchedGallery{{1, 1}, "", "", "", "", {}, {}});
   stages.recall.push(std::move(packet));
-  ASSERT_EQ(stages.recall.errors().size(), 1U);
-  EXPECT_THAT(stages.recall.errors()[0].full_message(), HasSubstr("'searched_gallery' has 2"));
+  EXPECT_THAT(only_error(stages.recall).full_message(), HasSubstr("'searched_gallery' has 2"));
 }
 
 /// The same file in the gallery, under another list, index and spelling.
@@ -290,8 +289,7 @@ TEST(SearchedGallery, AQueryOfTheGallerysOwnListIsRefused) {
   stages.index.push(batch(0, two, two_vectors())).finish();
   stages.search.push(batch(0, two, two_vectors())).finish();
   stages.recall.push_all(stages.search.take_outputs());
-  ASSERT_EQ(stages.recall.errors().size(), 1U);
-  EXPECT_THAT(stages.recall.errors()[0].full_message(),
+  EXPECT_THAT(only_error(stages.recall).full_message(),
               HasSubstr("query list.txt:1 (a) is in the gallery and finds itself"));
 }
 

@@ -3,6 +3,8 @@
 
 #include <seam/testing.hpp>
 
+#include "tests/support/text.hpp"
+
 namespace seam::test {
 
 /// `image 0`, `image 1`, ... of the items `id_0`, `id_1`, ... in turn.
@@ -28,23 +30,11 @@ std::vector<std::tuple<std::int64_t, std::int64_t, T>> sent(const seam::testing:
   return out;
 }
 
-/// The error of an action, or "no error".
-template <class Action>
-std::string error_of(Action action) {
-  try {
-    static_cast<void>(action());
-  } catch (const Error& error) {
-    return error.full_message();
-  }
-  return "no error";
-}
-
-/// The same of an epoch of these images in a stage.
+/// The error of an epoch of these images in a stage.
 inline std::string error_of_epoch(seam::testing::Harness& harness, std::vector<Packet> images) {
-  return error_of([&]() -> int {
+  return error_of([&] {
     harness.push_all(std::move(images)).finish();
     if (!harness.errors().empty()) throw harness.errors().front();
-    return 0;
   });
 }
 

@@ -186,8 +186,7 @@ TEST_F(OptimizerTest, AGradientThatIsNotFiniteUnderALossThatIsIsRefused) {
   const at::AutoGradMode gradients(true);
   sgd->push(
       train_test::with_loss((model().loss() * 0).sqrt()));  // the root's slope at 0 is infinite
-  ASSERT_EQ(sgd->errors().size(), 1U);
-  EXPECT_THAT(sgd->errors()[0].what(), HasSubstr("the gradient is not finite at step 0 (loss 0)"));
+  EXPECT_THAT(only_error(*sgd).what(), HasSubstr("the gradient is not finite at step 0 (loss 0)"));
   EXPECT_EQ(weight(), 0);
   EXPECT_EQ(model().accepted, 0);
 }
@@ -195,8 +194,7 @@ TEST_F(OptimizerTest, AGradientThatIsNotFiniteUnderALossThatIsIsRefused) {
 TEST_F(OptimizerTest, AVeryLongGradientIsRefusedOrClipped) {
   const auto refusing = optimizer<Sgd>(1);
   push(*refusing, 3, 1e20F);
-  ASSERT_EQ(refusing->errors().size(), 1U);
-  EXPECT_THAT(refusing->errors()[0].what(), HasSubstr("the gradient is too large (norm 1.2e+21)"));
+  EXPECT_THAT(only_error(*refusing).what(), HasSubstr("the gradient is too large (norm 1.2e+21)"));
   const auto clipping = optimizer<Sgd>(1);
   clipping->set("clip_norm", Value{0.5}).set("rate", Value{1.0});
   push(*clipping, 3, 1e20F);
