@@ -11,11 +11,11 @@ from judge import Judge
 
 PIPELINE = """
 [stage.numbers]
-use = "test.shares"
+use = "fixture.shares"
 [stage.total]
 use = "test.total"
 [stage.album]
-use = "test.album"
+use = "fixture.album"
 [flow]
 evaluate = "numbers -> {total, album}"
 """
@@ -27,7 +27,7 @@ plugins = pathlib.Path(sys.argv[2]).resolve()
 
 def run(name, *settings):
     options = [option for setting in settings for option in ("--set", setting)]
-    judge.run("shares.toml", name, "--plugin-path", plugins, *options)
+    judge.run("shares.toml", name, "--plugin-path", plugins, "--plugin-path", plugins.parent / "good", *options)
 
 
 def compared(*runs):
@@ -37,8 +37,8 @@ def compared(*runs):
 
 
 run("first")
-run("second", "stage.numbers.share=1")
-run("whole", "stage.numbers.shares=1")
+run("second", "stage.numbers.part=1")
+run("whole", "stage.numbers.parts=1")
 run("faster", "stage.numbers.lanes=2")
 run("drawn", "stage.album.k=9")
 run("other", "stage.total.rules=new")

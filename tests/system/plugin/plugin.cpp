@@ -51,48 +51,6 @@ class Count final : public Source {
   std::int64_t next_ = 0;
 };
 
-/// Emits one share of the numbers. The names of its parameters do not suggest their roles.
-class Shares final : public Source {
- public:
-  static constexpr std::string_view name = "test.shares";
-
-  void declare(Declaration& d) override {
-    d.doc("Emits one of several shares of the numbers.");
-    d.parameter("shares", shares_, "how many").at_least(1);
-    d.parameter("share", share_, "which one").replicate("shares", Value{1});
-    d.parameter("lanes", lanes_, "how many are read at once").same_results();
-    d.provides(number);
-  }
-  More produce(Emitter& emitter, Context& /*context*/) override {
-    Packet packet(Origin{nullptr, 0, "share " + std::to_string(share_)});
-    packet.set(number, share_ + 1);
-    emitter.emit(std::move(packet));
-    return More::no;
-  }
-
- private:
-  std::int64_t shares_ = 4;
-  std::int64_t share_ = 0;
-  std::int64_t lanes_ = 1;
-};
-
-/// Only writes, although it is in no family that says so.
-class Album final : public Sink {
- public:
-  static constexpr std::string_view name = "test.album";
-
-  void declare(Declaration& d) override {
-    d.doc("Stands for a stage that draws.");
-    d.parameter("k", k_, "how many are drawn");
-    d.needs(number);
-    d.only_writes();
-  }
-  void process(const Packet& /*packet*/, Context& /*context*/) override {}
-
- private:
-  std::int64_t k_ = 5;
-};
-
 enum class Hearing : std::uint8_t { good, deaf };
 
 /// Emits one packet and then waits for a second one that never arrives, as on a socket.
@@ -399,6 +357,5 @@ class Total final : public Sink {
 }  // namespace
 }  // namespace seam::test
 
-SEAM_PLUGIN(seam::test::Album, seam::test::Shares, seam::test::Count, seam::test::Add,
-            seam::test::Fail, seam::test::Gate, seam::test::Listen, seam::test::Mislay,
-            seam::test::Misbehave, seam::test::Total)
+SEAM_PLUGIN(seam::test::Count, seam::test::Add, seam::test::Fail, seam::test::Gate,
+            seam::test::Listen, seam::test::Mislay, seam::test::Misbehave, seam::test::Total)
