@@ -1,18 +1,11 @@
 """Python's safetensors reads the checkpoint of a run: checkpoint_test.py SEAM."""
 
 import json
-import sys
 
-from judge import Judge
+from judge import Judge, needed
 from lane_pipelines import TRIPLETS
 
-try:
-    import safetensors
-    import safetensors.torch
-    import torch
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+safetensors, torch, _ = needed("safetensors", "torch", "safetensors.torch")
 
 judge = Judge()
 folder = judge.folder

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from judge import WARDROBE, Judge, metrics
+from judge import WARDROBE, Judge, embeddings, metrics
 from lane_pipelines import LONG
 
 try:
@@ -82,13 +82,8 @@ ENVIRONMENT = os.environ | {"PATH": f"{tools}:{judge.seam.parent}:{os.environ['P
 
 def vectors(out):
     """The rows of all parts in the order of one process: their numbers and vectors."""
-    rows = {}
-    for part in [folder / out] if (folder / out / "embeddings.csv").exists() else (folder / out).glob("part-*"):
-        numbers = [int(line.split(",")[-1]) for line in (part / "embeddings.csv").read_text().splitlines()[1:]]
-        data = (part / "embeddings.npy").read_bytes()[128:]
-        size = len(data) // max(1, len(numbers))
-        rows |= {number: data[i * size:(i + 1) * size] for i, number in enumerate(numbers)}
-    return sorted(rows.items())
+    parts = [folder / out] if (folder / out / "embeddings.csv").exists() else (folder / out).glob("part-*")
+    return sorted((int(row["number"]), vector) for part in parts for row, vector in embeddings(part))
 
 
 def complete(out, count):

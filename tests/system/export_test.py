@@ -1,14 +1,8 @@
 """NumPy validates the files of the export stages: export_test.py SEAM."""
 
-import sys
+from judge import NETWORK, WARDROBE, Judge, needed
 
-from judge import NETWORK, WARDROBE, Judge
-
-try:
-    import numpy
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+[numpy] = needed("numpy")
 
 PIPELINE = WARDROBE + NETWORK + """
 [pipeline]

@@ -1,6 +1,7 @@
 """Shared by the tests that check a run's files: stages of a small data set and a small network, and the program."""
 
 import csv
+import importlib
 import json
 import os
 import pathlib
@@ -74,6 +75,24 @@ train = "items -> triplets -> decode -> triplet_batch -> model -> triplet_loss -
 gallery = "query_items -> decode -> batch -> model -> gallery"
 evaluate = "query_items -> decode -> batch -> model -> search -> recall"
 """
+
+
+def needed(*names):
+    """These modules; ends the test as skipped without one of them."""
+    try:
+        return [importlib.import_module(name) for name in names]
+    except ImportError as missing:
+        print(f"skipped: {missing}")
+        sys.exit(77)
+
+
+def embeddings(folder, name="embeddings"):
+    """The rows of a table of embeddings, each with the bytes of its vector."""
+    with open(folder / f"{name}.csv", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    vectors = (folder / f"{name}.npy").read_bytes()[128:]
+    size = len(vectors) // max(1, len(rows))
+    return [(row, vectors[i * size:(i + 1) * size]) for i, row in enumerate(rows)]
 
 
 def metrics(run):

@@ -8,13 +8,9 @@ import pathlib
 import shutil
 import sys
 
-from judge import Judge, tensors
+from judge import Judge, needed, tensors
 
-try:
-    import torch
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+[torch] = needed("torch")
 
 tree = pathlib.Path(sys.argv[2]).resolve()
 judge = Judge()

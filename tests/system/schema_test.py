@@ -5,12 +5,9 @@ import pathlib
 import subprocess
 import sys
 
-try:
-    import jsonschema
-    import tomllib
-except ImportError as missing:  # Python before 3.11, or without python3-jsonschema
-    print(f"skipped: {missing}")
-    sys.exit(77)
+from judge import needed
+
+jsonschema, tomllib = needed("jsonschema", "tomllib")  # tomllib needs Python 3.11
 
 seam, tree = sys.argv[1], pathlib.Path(sys.argv[2])
 printed = subprocess.run([seam, "schema"], check=True, capture_output=True, text=True).stdout

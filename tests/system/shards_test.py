@@ -5,8 +5,6 @@ network has a dense layer, whose results depend on the batch. 1, 3 and 8 shards,
 the bytes of one process's files, also after kills.
 """
 
-import csv
-import io
 import itertools
 import json
 import os
@@ -16,7 +14,7 @@ import shutil
 import signal
 import subprocess
 
-from judge import Judge
+from judge import Judge, embeddings
 
 PIPELINE = """
 [pipeline]
@@ -103,19 +101,11 @@ def run_shards(out, count, *options):
         judge.run("job.toml", out, "--shard", f"{number}/{count}", *options)
 
 
-def rows_of(part):
-    """The rows of a part's table and their vectors, as bytes."""
-    table = list(csv.reader(io.StringIO((part / "embeddings.csv").read_text())))
-    vectors = (part / "embeddings.npy").read_bytes()[128:]
-    size = len(vectors) // max(1, len(table) - 1)
-    return table[0], [(row, vectors[i * size:(i + 1) * size]) for i, row in enumerate(table[1:])]
-
-
 def together(out):
     """The table and the vectors of all parts, by number."""
-    parts = [rows_of(part) for part in sorted((folder / out).glob("part-*"))]
-    rows = sorted(itertools.chain(*(rows for _, rows in parts)), key=lambda row: int(row[0][-1]))
-    return [[str(i), *row[1:]] for i, (row, _) in enumerate(rows)], b"".join(vector for _, vector in rows)
+    rows = [row for part in sorted((folder / out).glob("part-*")) for row in embeddings(part)]
+    rows.sort(key=lambda row: int(row[0]["number"]))
+    return [row | {"row": str(i)} for i, (row, _) in enumerate(rows)], b"".join(vector for _, vector in rows)
 
 
 def part(out, number, count):
@@ -139,7 +129,7 @@ count = draw_pictures()
 
 # Without a damaged picture, shards have the bytes of a run without --shard.
 judge.run("job.toml", "whole")
-header, whole = rows_of(folder / "whole")
+whole = embeddings(folder / "whole")
 judge.check("embeddings", len(whole), count)
 for shards in (1, 3, 8):  # 8 are more than batches
     run_shards(f"of{shards}", shards)

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tarfile
 
-from judge import SEARCH, Judge
+from judge import SEARCH, Judge, embeddings
 
 PICTURES = """
 [stage.pictures]
@@ -45,6 +45,7 @@ epochs = 1
 EMBED = '\neach_epoch = ["embed"]\n'
 EMBED_AND_SEARCH = '\neach_epoch = ["embed", "gallery", "evaluate"]\n'
 SHARDS = "shards/train-{000..002}.tar"
+COLUMNS = ("row", "index", "item", "category", "number")  # which the data sets do not name differently
 
 judge = Judge()
 folder = judge.folder
@@ -88,10 +89,9 @@ def tars(names, item="cls", category="cls"):
 
 
 def rows_of(run):
-    """The vectors as bytes, and the table without what the data sets name differently."""
+    """The vectors as bytes, and COLUMNS of the table."""
     table = judge.rows(f"{run}/embeddings.csv")
-    names = ("row", "index", "item", "category", "number")
-    return (folder / run / "embeddings.npy").read_bytes(), [[row[name] for name in names] for row in table]
+    return (folder / run / "embeddings.npy").read_bytes(), [[row[name] for name in COLUMNS] for row in table]
 
 
 def metrics_of(run):
@@ -168,15 +168,11 @@ for count in (1, 3):
     pipeline("shards.toml", tars(SHARDS))
     for number in range(count):
         judge.run("shards.toml", f"of{count}", "--shard", f"{number}/{count}")
-    parts = sorted((folder / f"of{count}").glob("part-*"))
-    rows = []
-    for part in parts:
-        vectors, table = rows_of(part)
-        size = (len(vectors) - 128) // max(1, len(table))
-        rows += [(int(row[-1]), row[1:], vectors[128 + at * size:][:size]) for at, row in enumerate(table)]
-    rows.sort(key=lambda row: row[0])
-    judge.check(f"vectors of {count} shards", b"".join(row[2] for row in rows), expected[0][128:])
-    judge.check(f"rows of {count} shards", [row[1] for row in rows], [row[1:] for row in expected[1]])
+    rows = [row for part in (folder / f"of{count}").glob("part-*") for row in embeddings(part)]
+    rows.sort(key=lambda row: int(row[0]["number"]))
+    judge.check(f"vectors of {count} shards", b"".join(vector for _, vector in rows), expected[0][128:])
+    judge.check(f"rows of {count} shards", [[row[name] for name in COLUMNS[1:]] for row, _ in rows],
+                [row[1:] for row in expected[1]])
     shards = json.loads(judge.succeed("shards", f"of{count}", "--json").stdout)
     judge.check(f"{count} shards are complete", shards["complete"])
 

@@ -10,7 +10,7 @@ import pathlib
 import shutil
 import sys
 
-from judge import NETWORK, WARDROBE, Judge
+from judge import NETWORK, WARDROBE, Judge, embeddings
 
 TRAINING = WARDROBE + NETWORK + """
 [pipeline]
@@ -66,12 +66,10 @@ def flat_name(path):
     return "_".join(pathlib.Path(path).parts[-3:])
 
 
-def vectors_by_name(folder, name_of):
+def vectors_by_name(folder, name, name_of):
     """Each image's vector, by the name made from its path."""
-    rows = judge.rows(folder.with_suffix(".csv"))
-    numbers = array.array("f", folder.with_suffix(".npy").read_bytes()[128:])
-    size = len(numbers) // len(rows)
-    vectors = {name_of(row["path"]): numbers[i * size:(i + 1) * size] for i, row in enumerate(rows)}
+    rows = embeddings(folder, name)
+    vectors = {name_of(row["path"]): array.array("f", vector) for row, vector in rows}
     if len(vectors) != len(rows):
         sys.exit(f"{folder}: image names are not unique")
     return vectors
@@ -79,7 +77,7 @@ def vectors_by_name(folder, name_of):
 
 (folder / "training.toml").write_text(TRAINING)
 judge.run("training.toml", "trained")
-expected = vectors_by_name(folder / "trained/vectors", flat_name)
+expected = vectors_by_name(folder / "trained", "vectors", flat_name)
 pictures = folder / "pictures"
 pictures.mkdir()
 for file in (folder / "wardrobe").rglob("*"):
@@ -91,7 +89,7 @@ if len(list(pictures.iterdir())) != len(expected):
 variables = {"TRAINED": str(folder / "trained"), "PICTURES": "pictures", "QUERIES": "pictures"}
 for file in ("embed", "search"):
     judge.run(tree / f"pipelines/{file}.toml", file, **variables)
-    found = vectors_by_name(folder / file / "embeddings", lambda path: pathlib.Path(path).name)
+    found = vectors_by_name(folder / file, "embeddings", lambda path: pathlib.Path(path).name)
     if found.keys() != expected.keys():
         judge.failures.append(f"{file}.toml: other pictures")
         continue

@@ -5,47 +5,16 @@ results on the same image; Seam's checkpoint loads into PyTorch and gives the sa
 here with the names of torchvision (ResNet) and timm (SE-ResNet, and Caffe's SE-ResNet under "legacy"), whose published files
 have them. Where timm and torchvision can be imported, theirs are compared as well.
 """
-import ctypes, json, struct, subprocess, sys, tempfile
+import subprocess, sys, tempfile
 from pathlib import Path
 
 try:
     import torch
-    from torch import nn
-except ImportError as error:
-    print(f"skipped: PyTorch cannot be imported ({error})")
-    sys.exit(77)
-
-try:
     from safetensors.torch import load_file, save_file
-except ImportError:  # the format, as far as this needs it
-    def save_file(tensors, file):
-        header, at, data = {}, 0, b""
-        names = {torch.float32: "F32", torch.int64: "I64"}
-        for name, tensor in sorted(tensors.items(), key=lambda item: item[1].dtype != torch.int64):
-            size = tensor.numel() * tensor.element_size()
-            header[name] = {"dtype": names[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [at, at + size]}
-            at += size
-        text = json.dumps(header).encode()
-        text += b" " * (-len(text) % 8)
-        with open(file, "wb") as out:
-            out.write(struct.pack("<Q", len(text)) + text)
-            for name in header:
-                tensor = tensors[name].contiguous()
-                out.write(ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size()))
-
-    def load_file(file):
-        data = bytearray(Path(file).read_bytes())
-        length = struct.unpack("<Q", data[:8])[0]
-        types = {"F32": torch.float32, "I64": torch.int64}
-        result = {}
-        for name, entry in json.loads(data[8 : 8 + length]).items():
-            if name == "__metadata__":
-                continue
-            begin, end = entry["data_offsets"]
-            count = (end - begin) // (4 if entry["dtype"] == "F32" else 8)
-            tensor = torch.frombuffer(data, dtype=types[entry["dtype"]], count=count, offset=8 + length + begin)
-            result[name] = tensor.view(entry["shape"]).clone()
-        return result
+    from torch import nn
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
 
 
 class SqueezeExcitation(nn.Module):
