@@ -13,10 +13,11 @@ namespace seam {
 class SEAM_EXPORT Crc64 {
  public:
   void add(std::span<const std::byte> bytes);
-  [[nodiscard]] std::uint64_t value() const { return ~state_; }
+  [[nodiscard]] std::uint64_t value() const { return value_; }
 
  private:
-  std::uint64_t state_ = ~std::uint64_t{0};
+  std::uint64_t remainder_ = ~std::uint64_t{0};
+  std::uint64_t value_ = 0;
 };
 
 }  // namespace seam

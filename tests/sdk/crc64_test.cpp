@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <span>
-#include <string>
 #include <string_view>
 
 namespace seam::crc64_test {
@@ -21,14 +20,11 @@ TEST(Crc64, KnownAnswer) {
 }
 
 TEST(Crc64, TheCutsBetweenPiecesDoNotMatter) {
-  std::string text;
-  for (int i = 0; i < 100; ++i) text += static_cast<char>(i * 37);
-  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
-    Crc64 checksum;
-    checksum.add(std::as_bytes(std::span(text).first(cut)));
-    checksum.add(std::as_bytes(std::span(text).subspan(cut)));
-    ASSERT_EQ(checksum.value(), crc64(text));
+  Crc64 checksum;
+  for (const std::string_view piece : {"123", "", "456789"}) {
+    checksum.add(std::as_bytes(std::span(piece)));
   }
+  EXPECT_EQ(checksum.value(), crc64("123456789"));
 }
 
 }  // namespace seam::crc64_test
