@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <fstream>
+#include <regex>
 #include <span>
 #include <utility>
 
@@ -20,14 +21,6 @@ double microseconds(std::chrono::steady_clock::duration time) {
   return static_cast<double>(std::chrono::nanoseconds(time).count()) / of_a_microsecond;
 }
 
-bool is_hexadecimal(std::string_view text) {
-  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-bool is_zero(std::string_view text) {
-  return text.find_first_not_of('0') == std::string_view::npos;
-}
-
 /// Returns `path`, unless another file than a trace would be lost.
 const std::filesystem::path& replaceable(const std::filesystem::path& path) {
   if (!std::filesystem::is_regular_file(path)) return path;
@@ -40,21 +33,11 @@ const std::filesystem::path& replaceable(const std::filesystem::path& path) {
 }  // namespace
 
 bool is_traceparent(std::string_view text) {
-  constexpr std::size_t version_end = 2;
-  constexpr std::size_t trace_end = 35;
-  constexpr std::size_t caller_end = 52;
-  constexpr std::size_t size = 55;
-  if (text.size() < size) return false;
-  for (const std::size_t dash : {version_end, trace_end, caller_end}) {
-    if (text[dash] != '-') return false;
-  }
-  const std::string_view version = text.substr(0, version_end);
-  const std::string_view trace = text.substr(version_end + 1, trace_end - version_end - 1);
-  const std::string_view caller = text.substr(trace_end + 1, caller_end - trace_end - 1);
-  const std::string_view flags = text.substr(caller_end + 1, size - caller_end - 1);
-  const bool ends = text.size() == size || (version != "00" && text[size] == '-');
-  return ends && version != "ff" && is_hexadecimal(version) && is_hexadecimal(trace) &&
-         !is_zero(trace) && is_hexadecimal(caller) && !is_zero(caller) && is_hexadecimal(flags);
+  // Version ff, a trace or caller of zeros, and more than the flags in version 00 are invalid.
+  static const std::regex form(
+      "(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}-?");
+  const std::string_view begin = text.substr(0, 56);  // with the dash that may follow the flags
+  return std::regex_match(begin.begin(), begin.end(), form);
 }
 
 Trace::Trace(const std::filesystem::path& path, const std::string& traceparent)
