@@ -27,8 +27,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "pipeline/graph/flow.hpp"
@@ -37,6 +35,7 @@
 #include "pipeline/run/metrics.hpp"
 #include "pipeline/run/schedule.hpp"
 #include "pipeline/run/selection.hpp"
+#include "sdk/src/checkpoint_format.hpp"
 #include "seam/archive.hpp"
 
 namespace seam::host {
@@ -89,31 +88,6 @@ void write_checkpoint(const std::filesystem::path& file, const Checkpoint& check
 Checkpoint read_checkpoint(const std::filesystem::path& file);
 /// The same from memory; `file` is the name for messages.
 Checkpoint parse_checkpoint(std::span<const std::byte> bytes, const std::filesystem::path& file);
-
-/// The file name of a checkpoint:
-///
-///     epoch-3.safetensors                 after three epochs
-///     epoch-3-flow-1.safetensors          and the first flow of the fourth
-///     epoch-3-flow-1-step-500.safetensors and 500 steps of its second flow
-///     epoch-3-after.safetensors           after the third and last epoch and the flows of `after`
-struct CheckpointName {
-  std::int64_t epochs = 0;
-  std::int64_t flows = 0;
-  std::uint64_t steps = 0;
-  bool after = false;
-
-  /// Older checkpoints come first.
-  friend bool operator<(const CheckpointName& a, const CheckpointName& b) {
-    return std::tie(a.epochs, a.after, a.flows, a.steps) <
-           std::tie(b.epochs, b.after, b.flows, b.steps);
-  }
-  friend bool operator==(const CheckpointName&, const CheckpointName&) = default;
-  [[nodiscard]] bool is_within_epoch() const { return flows > 0 || steps > 0; }
-};
-
-[[nodiscard]] std::string to_text(const CheckpointName& name);
-/// Returns nullopt for other names.
-[[nodiscard]] std::optional<CheckpointName> checkpoint_name(std::string_view file_name);
 
 [[nodiscard]] CheckpointName name_of(const Checkpoint& checkpoint);
 

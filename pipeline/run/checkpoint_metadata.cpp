@@ -123,7 +123,7 @@ Metadata metadata_of(const Checkpoint& checkpoint) {
   });
   if (position.best) run("best", shortest_text(*position.best));
   if (const auto best = best_epochs(position)) {
-    metadata.emplace(format::best_key, format::file_name(*best));
+    metadata.emplace(format::best_key, to_text(CheckpointName{*best}));
     if (checkpoint.best_by) metadata.emplace(format::best_by_key, text_of(*checkpoint.best_by));
   }
   if (const auto& kept = position.best_kept) {

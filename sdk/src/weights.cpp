@@ -30,13 +30,13 @@ struct File {
 /// The best checkpoint of a run, or the newest one.
 File checkpoint_of(const fs::path& run) {
   const fs::path folder = run / "checkpoints";
-  std::optional<std::pair<format::WholeEpochs, fs::path>> newest;
+  std::optional<std::pair<host::CheckpointName, fs::path>> newest;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    const auto epochs = format::whole_epochs_of(name);
-    if (epochs && (!newest || *epochs > newest->first)) newest = {*epochs, entry->path()};
+    const auto name = host::checkpoint_name(entry->path().filename().string());
+    if (!name || name->is_within_epoch()) continue;
+    if (!newest || newest->first < *name) newest = {*name, entry->path()};
   }
   if (error) {
     throw configuration(
@@ -46,7 +46,7 @@ File checkpoint_of(const fs::path& run) {
   if (!newest) throw configuration("run '" + run.string() + "' has no checkpoint yet");
   File file{newest->second, read_safetensors(newest->second)};
   const auto trainings = file.content.metadata.find(format::trainings_key);
-  const bool is_untrained = newest->first == format::WholeEpochs{} &&
+  const bool is_untrained = newest->first == host::CheckpointName{} &&
                             trainings != file.content.metadata.end() && trainings->second == "0";
   if (is_untrained) {
     throw configuration("run '" + run.string() + "' has not completed an epoch: its checkpoint '" +
