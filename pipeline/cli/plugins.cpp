@@ -15,6 +15,7 @@
 #include "pipeline/cli/loading.hpp"
 #include "pipeline/plugins/registry.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/parse.hpp"
 
 namespace seam::host {
 namespace {
@@ -147,12 +148,6 @@ void print_plugins_json(const Registry& registry, const std::vector<Trial>& tria
             << std::endl;
 }
 
-std::string indented(const std::string& lines) {
-  std::string text = "  ";
-  for (const char c : lines) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
-  return text;
-}
-
 void print_plugins_text(const Registry& registry, const std::vector<Trial>& trials, bool load) {
   const std::vector<PluginFile>& files = registry.files();
   for (std::size_t at = 0; at < files.size(); ++at) {
@@ -171,7 +166,7 @@ void print_plugins_text(const Registry& registry, const std::vector<Trial>& tria
   for (std::size_t at = 0; at < files.size(); ++at) {
     if (trials[at].defects.empty()) continue;
     std::cout << "defects: " << files[at].path.string() << "\n"
-              << indented(trials[at].defects) << "\n";
+              << "  " << replaced(trials[at].defects, "\n", "\n  ") << "\n";
   }
   for (std::size_t at = 0; at < files.size(); ++at) {
     const std::string conflict = trials[at].refusal.empty() ? registry.conflict(files[at]) : "";

@@ -11,6 +11,8 @@
 #include <string_view>
 
 #include "pipeline/config/stages.hpp"
+#include "pipeline/text/markdown.hpp"
+#include "pipeline/text/parse.hpp"
 #include "pipeline/text/table.hpp"
 
 namespace seam::host {
@@ -43,8 +45,7 @@ std::string default_text(const ParameterInfo& parameter) {
 std::string layout_text(const std::vector<std::string>& entries) {
   std::string text;
   for (const std::string& entry : entries) {
-    text += text.empty() ? " with " : ", ";
-    for (const char c : entry) text += c == '|' ? std::string(" or ") : std::string(1, c);
+    text += (text.empty() ? " with " : ", ") + replaced(entry, "|", " or ");
   }
   return text;
 }
@@ -100,14 +101,6 @@ std::string value_text(const StageSpec& spec, const ParameterInfo& parameter) {
          (parameter.default_value ? " (default)" : "");
 }
 
-/// A cell of a Markdown table.
-std::string cell(std::string text) {
-  for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) {
-    text.replace(at, 1, "\\|");
-  }
-  return text;
-}
-
 std::string code(const std::string& text) {
   return text.empty() ? text : "`" + text + "`";
 }
@@ -117,8 +110,8 @@ void print_fields_markdown(const std::string& title, const std::vector<FieldInfo
   std::cout << "\n| " << title << " | type | |\n|---|---|---|\n";
   for (const FieldInfo& field : fields) {
     const std::string type = field_text(field);
-    std::cout << "| " << code(field.name) << " | " << code(cell(type)) << " | " << cell(field.doc)
-              << " |\n";
+    std::cout << "| " << code(field.name) << " | " << code(markdown_cell(type)) << " | "
+              << markdown_cell(field.doc) << " |\n";
   }
 }
 
@@ -283,11 +276,11 @@ void print_markdown(const StageRunner& stage) {
     std::cout << "\n| parameter | default | takes | |\n|---|---|---|---|\n";
   }
   for (const ParameterInfo& parameter : description.parameters) {
-    const std::string value =
-        parameter.default_value ? code(cell(default_text(parameter))) : default_text(parameter);
+    const std::string value = parameter.default_value ? code(markdown_cell(default_text(parameter)))
+                                                      : default_text(parameter);
     std::cout << "| " << code(parameter.name) << " | " << value << " | "
-              << cell(accepted_text(parameter)) << " | " << cell(documentation_of(parameter))
-              << " |\n";
+              << markdown_cell(accepted_text(parameter)) << " | "
+              << markdown_cell(documentation_of(parameter)) << " |\n";
   }
   print_fields_markdown("needs", description.needs);
   print_fields_markdown("uses if present", description.accepts);
@@ -304,8 +297,8 @@ void print_markdown(const StageRunner& stage) {
   }
   if (!description.headlines.empty()) std::cout << "\n| headline metric | better |\n|---|---|\n";
   for (const Headline& headline : description.headlines) {
-    std::cout << "| " << code(cell(headline.metric)) << " | " << better_text(headline.better)
-              << " |\n";
+    std::cout << "| " << code(markdown_cell(headline.metric)) << " | "
+              << better_text(headline.better) << " |\n";
   }
   std::cout.flush();
 }

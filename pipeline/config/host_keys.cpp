@@ -11,6 +11,7 @@
 #include "pipeline/config/values.hpp"
 #include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
+#include "pipeline/text/parse.hpp"
 
 namespace seam::host {
 namespace {
@@ -272,12 +273,7 @@ std::string written_keys(const HostTable& host, const HostTable& defaults) {
 }
 
 std::string written(const Value& value) {
-  std::string text;
-  for (const char c : seam::to_text(value)) {
-    text += c;
-    if (c == '$') text += c;
-  }
-  return text;
+  return replaced(seam::to_text(value), "$", "$$");
 }
 
 std::string keys_markdown(const HostTable& host) {

@@ -7,6 +7,7 @@
 
 #include "pipeline/experiments/comparison_text.hpp"
 #include "pipeline/experiments/run_list.hpp"
+#include "pipeline/text/markdown.hpp"
 
 namespace seam::host {
 namespace {
@@ -105,12 +106,6 @@ std::string warnings_text(const Comparison& comparison, const Notation& notation
   return text;
 }
 
-std::string markdown_escaped(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
-  return escaped;
-}
-
 std::string latex_escaped(const std::string& text) {
   std::string escaped;
   if (text.starts_with('[')) escaped = "{}";  // after a line break, '[' would begin a length
@@ -166,7 +161,7 @@ std::string comparison_text(const Comparison& comparison, const Notation& notati
 
 std::string to_markdown(const Comparison& comparison) {
   const auto as_it_is = [](const std::string& text) { return text; };
-  return comparison_text(comparison, {markdown_escaped, as_it_is, "±", "", markdown_table});
+  return comparison_text(comparison, {markdown_cell, as_it_is, "±", "", markdown_table});
 }
 
 std::string to_latex(const Comparison& comparison) {

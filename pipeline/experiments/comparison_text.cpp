@@ -12,6 +12,7 @@
 #include "pipeline/text/json.hpp"
 #include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
+#include "pipeline/text/parse.hpp"
 #include "pipeline/text/table.hpp"
 
 namespace seam::host {
@@ -207,9 +208,7 @@ bool is_biased(const Comparison& comparison, const Group& group) {
 
 std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
+  return '"' + replaced(text, "\"", "\"\"") + '"';
 }
 
 std::string exact(double value) {

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <map>
 #include <set>
 
 #include "pipeline/report/report_data.hpp"
 #include "pipeline/run/files.hpp"
+#include "pipeline/text/parse.hpp"
 #include "pipeline/text/refuse.hpp"
 #include "seam/error.hpp"
 
@@ -21,17 +21,7 @@ constexpr std::string_view page_mark = "<!DOCTYPE html>\n<!-- seam report -->";
 /// JSON as the content of a script element, which ends at "</script" and is confused by "<!--".
 std::string script_safe(const Json& data) {
   constexpr bool ascii = true;  // Unicode line separators would end lines of the script
-  const std::string text = data.dump(-1, ' ', ascii, Json::error_handler_t::replace);
-  std::string written;
-  written.reserve(text.size());
-  for (const char c : text) {
-    if (c == '<') {
-      written += "\\u003c";
-    } else {
-      written += c;
-    }
-  }
-  return written;
+  return replaced(data.dump(-1, ' ', ascii, Json::error_handler_t::replace), "<", "\\u003c");
 }
 
 std::string part(std::string_view name, std::string_view title, const Json& data) {
@@ -46,14 +36,8 @@ std::string part(std::string_view name, std::string_view title, const Json& data
 }  // namespace
 
 std::string html_escaped(std::string_view text) {
-  static const std::map<char, std::string> names{
-      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
-  std::string written;
-  for (const char c : text) {
-    const auto name = names.find(c);
-    written += name != names.end() ? name->second : std::string(1, c);
-  }
-  return written;
+  const std::string written = replaced(replaced(text, "&", "&amp;"), "<", "&lt;");
+  return replaced(replaced(written, ">", "&gt;"), "\"", "&quot;");
 }
 
 void refuse_other_files(const fs::path& output) {

@@ -96,6 +96,10 @@ std::string table_as_text(const std::vector<std::string_view>& lines, std::size_
 
 }  // namespace
 
+std::string markdown_cell(std::string_view text) {
+  return replaced(text, "|", "\\|");
+}
+
 std::string markdown_as_text(std::string_view markdown, std::size_t width) {
   std::string text;
   std::vector<std::string_view> table;

@@ -15,6 +15,12 @@ TEST(NumberIn, IsTheWholeText) {
   EXPECT_FALSE(number_in<std::uint8_t>("256"));
 }
 
+TEST(Replaced, SearchesNotWhatItInserts) {
+  EXPECT_EQ(replaced("|a||", "|", "\\|"), "\\|a\\|\\|");
+  EXPECT_EQ(replaced("a\nb", "\n", ""), "ab");
+  EXPECT_EQ(replaced("", "a", "b"), "");
+}
+
 TEST(Split, ASeparatorAtTheEndBeginsNoPart) {
   EXPECT_THAT(split("a\n\nb\n", '\n'), ElementsAre("a", "", "b"));
   EXPECT_THAT(split("a|b", '|'), ElementsAre("a", "b"));
