@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include <seam/error.hpp>
+#include <seam/opencv.hpp>
 
 #include "stages/image/formats/format.hpp"
 
@@ -144,25 +145,14 @@ Image upright(const Image& image, int orientation) {
   // Position of the stored image's first row and column, Exif 2.32 table for tag 0x0112:
   //   1 top left, 2 top right, 3 bottom right, 4 bottom left, 5 left top, 6 right top,
   //   7 right bottom, 8 left bottom.
-  const bool transposed = orientation >= 5;
   const bool right = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
   const bool bottom = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
-  const int height = transposed ? image.width() : image.height();
-  const int width = transposed ? image.height() : image.width();
-  const auto channels = static_cast<std::size_t>(image.channels());
-  Image result(height, width, image.channels());
-  for (int y = 0; y < height; ++y) {
-    std::uint8_t* out = result.row(y);
-    for (int x = 0; x < width; ++x, out += channels) {
-      const int from_top = bottom ? height - 1 - y : y;
-      const int from_left = right ? width - 1 - x : x;
-      const int source_y = transposed ? from_left : from_top;
-      const int source_x = transposed ? from_top : from_left;
-      std::memcpy(out, image.row(source_y) + channels * static_cast<std::size_t>(source_x),
-                  channels);
-    }
-  }
-  return result;
+  const cv::Mat stored = view_as_mat(image);
+  cv::Mat turned = stored.clone();
+  if (orientation >= 5) cv::transpose(stored, turned);
+  if (right) cv::flip(turned, turned, 1);
+  if (bottom) cv::flip(turned, turned, 0);
+  return image_from_mat(turned);
 }
 
 }  // namespace seam::stages
