@@ -2,8 +2,6 @@
 
 #include <torch/types.h>
 
-#include <sstream>
-
 #include "stages/model/class_capsules.hpp"
 #include "stages/nn/capsule_network.hpp"
 #include "stages/nn/initialisation.hpp"
@@ -38,10 +36,9 @@ CapsuleModuleImpl::CapsuleModuleImpl(const CapsuleModuleOptions& options, std::u
 
 CapsuleModuleOutput CapsuleModuleImpl::forward(const Tensor& descriptors) {
   if (descriptors.dim() != 2 || descriptors.size(1) != options_.width) {
-    std::ostringstream text;
-    text << "the descriptors are " << descriptors.sizes() << ", and not [N," << options_.width
-         << "]; set `width` to the length of the embedding";
-    throw Error(text.str(), Fault::configuration);
+    throw Error(c10::str("the descriptors are ", descriptors.sizes(), ", and not [N,",
+                         options_.width, "]; set `width` to the length of the embedding"),
+                Fault::configuration);
   }
   const Tensor u = descriptors.to(weight_.scalar_type())
                        .reshape({descriptors.size(0), -1, options_.capsule_size});

@@ -5,8 +5,6 @@
 #include <seam/contract.hpp>
 #include <seam/error.hpp>
 
-#include <sstream>
-
 #include "stages/nn/embedding.hpp"
 
 namespace seam::nn {
@@ -46,13 +44,12 @@ ConcatModuleOutput ConcatModuleImpl::forward(const Tensor& descriptors, const Te
       capsules.size(2) != options_.capsule_size ||
       (together && (descriptors.dim() != 2 || descriptors.size(0) != capsules.size(0) ||
                     descriptors.size(1) != options_.width))) {
-    std::ostringstream text;
-    text << "the module needs capsules [N," << options_.capsules << "," << options_.capsule_size
-         << "]";
-    if (together) text << " and descriptors [N," << options_.width << "]";
-    text << ", not " << capsules.sizes();
-    if (together) text << " and " << descriptors.sizes();
-    throw Error(text.str(), Fault::configuration);
+    throw Error(
+        c10::str("the module needs capsules [N,", options_.capsules, ",", options_.capsule_size,
+                 "]", together ? c10::str(" and descriptors [N,", options_.width, "]") : "",
+                 ", not ", capsules.sizes(),
+                 together ? c10::str(" and ", descriptors.sizes()) : ""),
+        Fault::configuration);
   }
   ConcatModuleOutput output;
   Tensor all = capsules.flatten(1);

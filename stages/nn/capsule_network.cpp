@@ -3,7 +3,6 @@
 #include <torch/types.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include <seam/error.hpp>
 
@@ -223,10 +222,9 @@ std::int64_t least_side(const NetworkOptions& options) {
 
 Tensor group_capsules(const Tensor& features, std::int64_t size) {
   if (features.dim() != 4 || features.size(1) % size != 0) {
-    std::ostringstream text;
-    text << "features " << features.sizes() << " cannot be grouped into capsules of " << size
-         << " channels; the channels must be a multiple of it";
-    throw Error(text.str(), Fault::internal);
+    throw Error(c10::str("features ", features.sizes(), " cannot be grouped into capsules of ",
+                         size, " channels; the channels must be a multiple of it"),
+                Fault::internal);
   }
   // With channels last in memory, as the extractor returns them, this is a view.
   return features.permute({0, 2, 3, 1}).reshape({features.size(0), -1, size});

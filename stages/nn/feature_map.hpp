@@ -4,7 +4,6 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <sstream>
 
 #include <seam/error.hpp>
 
@@ -13,10 +12,9 @@ namespace seam::nn {
 /// Throws seam::Error unless it is [N,channels,H,W] with at least one pixel.
 inline void check_feature_map(const torch::Tensor& map, std::int64_t channels) {
   if (map.dim() == 4 && map.size(1) == channels && map.size(2) > 0 && map.size(3) > 0) return;
-  std::ostringstream text;
-  text << "the feature map is " << map.sizes() << ", and not [N," << channels
-       << ",H,W]; set `channels` to those of the network before";
-  throw Error(text.str(), Fault::configuration);
+  throw Error(c10::str("the feature map is ", map.sizes(), ", and not [N,", channels,
+                       ",H,W]; set `channels` to those of the network before"),
+              Fault::configuration);
 }
 
 }  // namespace seam::nn

@@ -3,8 +3,6 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include <sstream>
-
 #include <seam/error.hpp>
 
 #include "stages/nn/initialisation.hpp"
@@ -54,10 +52,9 @@ void drop_and_activate(Tensor& x, double rate, double slope, const DropoutKey& k
 
 Tensor as_channels(const Tensor& images, std::int64_t channels) {
   if (images.dim() != 4 || images.size(1) != 3 || (channels != 1 && channels != 3)) {
-    std::ostringstream text;
-    text << "images [N,3,H,W] can become images of 1 or 3 channels, not " << images.sizes()
-         << " images of " << channels;
-    throw Error(text.str(), Fault::internal);
+    throw Error(c10::str("images [N,3,H,W] can become images of 1 or 3 channels, not ",
+                         images.sizes(), " images of ", channels),
+                Fault::internal);
   }
   if (channels == 3) return images;
   const Tensor red = images.narrow(1, 0, 1);
@@ -70,10 +67,10 @@ void check_images(const Tensor& images, std::int64_t channels, torch::ScalarType
       images.scalar_type() == type) {
     return;
   }
-  std::ostringstream text;
-  text << "the feature extractor needs " << torch::toString(type) << " images [N," << channels
-       << ",H,W], not " << torch::toString(images.scalar_type()) << " " << images.sizes();
-  throw Error(text.str(), Fault::internal);
+  throw Error(
+      c10::str("the feature extractor needs ", torch::toString(type), " images [N,", channels,
+               ",H,W], not ", torch::toString(images.scalar_type()), " ", images.sizes()),
+      Fault::internal);
 }
 
 }  // namespace seam::nn

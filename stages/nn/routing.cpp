@@ -6,8 +6,6 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
-#include <sstream>
-
 #include <seam/error.hpp>
 
 #include "stages/nn/fixed_parts.hpp"
@@ -25,10 +23,9 @@ using torch::autograd::variable_list;
 void check_shapes(const Tensor& u, const Tensor& weight, std::int64_t classes,
                   const RoutingOptions& options) {
   const auto refuse = [&](const std::string& what) {
-    std::ostringstream text;
-    text << "routing: " << what << "; input capsules are " << u.sizes() << ", the weight is "
-         << weight.sizes() << ", classes = " << classes;
-    throw Error(text.str(), Fault::internal);
+    throw Error(c10::str("routing: ", what, "; input capsules are ", u.sizes(), ", the weight is ",
+                         weight.sizes(), ", classes = ", classes),
+                Fault::internal);
   };
   if (u.dim() != 3) refuse("input capsules must be [images, capsules, dimensions]");
   const bool own = weight.dim() == 3 && weight.size(0) == u.size(1);

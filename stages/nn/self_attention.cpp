@@ -5,7 +5,6 @@
 #include <seam/error.hpp>
 
 #include <algorithm>
-#include <sstream>
 #include <vector>
 
 #include "stages/nn/feature_map.hpp"
@@ -57,9 +56,8 @@ Tensor SelfAttentionImpl::weights() const {
 
 Tensor SelfAttentionImpl::forward(const Tensor& tokens) {
   if (tokens.dim() != 3 || tokens.size(2) != channels_) {
-    std::ostringstream text;
-    text << "self-attention needs tokens [N,T," << channels_ << "], not " << tokens.sizes();
-    throw Error(text.str(), Fault::internal);
+    throw Error(c10::str("self-attention needs tokens [N,T,", channels_, "], not ", tokens.sizes()),
+                Fault::internal);
   }
   const bool narrow = tokens.scalar_type() == torch::kBFloat16;
   return by_parts(narrow ? tokens.to(torch::kFloat32) : tokens, weights(), attended, Between::kept);
