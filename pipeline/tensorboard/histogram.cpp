@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
-#include <limits>
 
 namespace seam::host::tensorboard {
 namespace {
@@ -49,22 +48,11 @@ bool has_histogram(std::string_view type) {
 }
 
 float from_half(std::uint16_t bits) {
-  constexpr unsigned exponent_at = 10;
-  constexpr unsigned exponent_mask = 0x1F;
-  constexpr unsigned fraction_mask = 0x3FF;
-  constexpr int bias = 15;
-  constexpr int fraction_bits = 10;
-  const auto exponent = (unsigned{bits} >> exponent_at) & exponent_mask;
-  const auto fraction = static_cast<float>(unsigned{bits} & fraction_mask);
-  const float sign = (bits & 0x8000U) == 0 ? 1.0F : -1.0F;
-  if (exponent == exponent_mask) {
-    return fraction == 0 ? sign * std::numeric_limits<float>::infinity()
-                         : std::numeric_limits<float>::quiet_NaN();
-  }
-  if (exponent == 0) return sign * std::ldexp(fraction, 1 - bias - fraction_bits);
-  constexpr float hidden_bit = 1 << fraction_bits;
-  return sign *
-         std::ldexp(hidden_bit + fraction, static_cast<int>(exponent) - bias - fraction_bits);
+  // A float with these bits is 2^112 times smaller, because its exponent's bias is 127, not 15.
+  const float size = std::bit_cast<float>((bits & 0x7FFFU) << 13U) * 0x1p112F;
+  const std::uint32_t not_finite = size >= 0x1p16F ? 0x7F800000U : 0U;
+  const std::uint32_t sign = (bits & 0x8000U) << 16U;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(size) | not_finite | sign);
 }
 
 Histogram histogram_of(const Archive::Entry& entry) {
