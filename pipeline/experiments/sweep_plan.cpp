@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <fstream>
 #include <numeric>
 #include <set>
 
@@ -267,10 +266,8 @@ SweepPlan read_plan(const fs::path& folder) {
         "`seam sweep`",
         folder.string());
   }
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw Error("cannot open '" + file.string() + "'");
   try {
-    const Json json = Json::parse(stream);
+    const Json json = Json::parse(read_text_file(file));
     if (json.at("format") != plan_format) {
       refuse("'{}' has format {}; this version of Seam reads format {}", file.string(),
              json.at("format").dump(), plan_format);

@@ -2,7 +2,7 @@
 
 #include <openssl/evp.h>
 
-#include <fstream>
+#include <exception>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -73,8 +73,7 @@ std::vector<Json> read_pictures(const fs::path& run, std::vector<std::string>& n
     if (!file) continue;
     const std::string shown = fs::relative(*file, run).string();
     try {
-      std::ifstream stream(*file, std::ios::binary);
-      Json set = Json::parse(stream);
+      Json set = Json::parse(read_text_file(*file));
       if (const Json format = set.at("format"); format != 1) {
         notes.push_back(shown + " has format " + json_line(format) +
                         ", which this program cannot show.");
@@ -84,7 +83,7 @@ std::vector<Json> read_pictures(const fs::path& run, std::vector<std::string>& n
       set["stage"] = stage;
       put_pictures_in(set, folder);
       sets.push_back(std::move(set));
-    } catch (const Json::exception& error) {
+    } catch (const std::exception& error) {
       notes.push_back(shown + " cannot be shown: " + error.what());
     }
   }

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
-#include <fstream>
 #include <functional>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 
@@ -199,16 +197,14 @@ Launch parse_launch(const std::string& text, const std::string& file) {
 
 Launch read_launch(const fs::path& run_directory) {
   const fs::path file = run_directory / "resolved.toml";
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) {
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) {
     refuse(
         "'{}' is not a run folder: it has no readable resolved.toml; pass a folder written by "
         "`seam run`",
         run_directory.string());
   }
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return parse_launch(text.str(), file.string());
+  return parse_launch(read_text_file(file), file.string());
 }
 
 fs::path make_numbered_folder(const std::string& name) {

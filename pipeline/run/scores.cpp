@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <set>
 
+#include "pipeline/run/files.hpp"
 #include "pipeline/run/metrics_file.hpp"
 #include "pipeline/run/run_stages.hpp"
 #include "pipeline/run/schedule.hpp"
@@ -337,13 +337,11 @@ std::string score_json(const std::vector<Score>& scores) {
 }
 
 std::vector<Score> read_scores(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw Error("cannot open '" + file.string() + "'");
   const auto unreadable = [&](const std::string& why) {
     return Error("'" + file.string() + "' is not a valid score.json: " + why);
   };
   try {
-    const Json root = Json::parse(stream);
+    const Json root = Json::parse(read_text_file(file));
     if (const auto number = root.at("format").get<int>(); number != score_format) {
       throw unreadable(fmt::format("it has format {}, and this version of Seam reads format {}",
                                    number, score_format));

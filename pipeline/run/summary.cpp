@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 #include "pipeline/run/clock.hpp"
+#include "pipeline/run/files.hpp"
 #include "pipeline/text/count.hpp"
 #include "pipeline/text/json.hpp"
 #include "pipeline/text/lists.hpp"
@@ -279,9 +279,7 @@ std::string brief_table(const RunSummary& summary) {
 /// What `read` takes from a summary.json.
 auto read_from(const std::filesystem::path& summary, const auto& read) {
   try {
-    std::ifstream stream(summary, std::ios::binary);
-    if (!stream) throw Error("cannot open '" + summary.string() + "'");
-    return read(Json::parse(stream));
+    return read(Json::parse(read_text_file(summary)));
   } catch (const Json::exception& error) {
     throw Error("'" + summary.string() + "' is not a valid summary.json: " + error.what(),
                 Fault::data);
