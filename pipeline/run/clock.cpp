@@ -1,32 +1,23 @@
 #include "pipeline/run/clock.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
-#include <ctime>
+#include <cstdint>
 
 #include "pipeline/text/count.hpp"
 
 namespace seam::host {
-namespace {
 
-std::string utc(std::chrono::system_clock::time_point time, const char* format) {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  std::array<char, 32> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), format, &parts)};
+using std::chrono::system_clock;
+
+std::string time_text(system_clock::time_point time) {
+  return fmt::format("{:%FT%TZ}", fmt::gmtime(system_clock::to_time_t(time)));
 }
 
-}  // namespace
-
-std::string time_text(std::chrono::system_clock::time_point time) {
-  return utc(time, "%FT%TZ");
-}
-
-std::string compact_time_text(std::chrono::system_clock::time_point time) {
-  return utc(time, "%Y%m%d-%H%M%S");
+std::string compact_time_text(system_clock::time_point time) {
+  return fmt::format("{:%Y%m%d-%H%M%S}", fmt::gmtime(system_clock::to_time_t(time)));
 }
 
 std::string duration_text(double seconds) {

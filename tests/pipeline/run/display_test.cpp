@@ -73,6 +73,7 @@ TEST(Clock, WritesDurationsForPeople) {
   EXPECT_EQ(duration_text(60), "1 min 0 s");
   EXPECT_EQ(duration_text(3 * 3600 + 12 * 60 + 5), "3 h 12 min");
   EXPECT_EQ(time_text(std::chrono::system_clock::time_point()), "1970-01-01T00:00:00Z");
+  EXPECT_EQ(compact_time_text(std::chrono::system_clock::time_point()), "19700101-000000");
   EXPECT_EQ(rate_text(0.4219), "0.422/s");
   EXPECT_EQ(rate_text(1310.4), "1,310/s");
 }
