@@ -1,7 +1,6 @@
 #include "stages/dataset/inshop.hpp"
 
 #include <sstream>
-#include <system_error>
 
 #include "stages/counted.hpp"
 
@@ -92,18 +91,13 @@ void InshopPictures::serve_list(const std::filesystem::path& root,
   const std::vector<InshopRow> images = parsed.of(split_);
   const std::string split(split_name(split_));
   if (images.empty()) throw Error("'" + file.string() + "' has no " + split + " images");
-  std::error_code fault;
-  if (!std::filesystem::exists(root / images.front().path, fault)) {
-    throw Error("'" + (root / images.front().path).string() + "' is missing, the first " + split +
-                " image of '" + file.string() +
-                "'; unpack the images under the same root as the list");
-  }
   std::vector<PictureRow> rows;
   rows.reserve(images.size());
   for (const InshopRow& image : images) {
     rows.push_back({root / image.path, image.path, image.item, image.category,
                     static_cast<std::int64_t>(rows.size()), image.line});
   }
+  require_first(rows, split + " images");
   serve(std::move(rows), parsed.categories, file.string(), context, split + " images");
   difference_ = difference_from_official(parsed);
   if (split_ == Split::train) add_clause(difference_, "images of the train split");

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "stages/counted.hpp"
-#include "stages/dataset/counted_list.hpp"
 
 namespace seam::stages {
 namespace {
@@ -52,24 +51,14 @@ std::optional<PathParts> split_path(std::string_view path, std::string& fault) {
 
 class Parser {
  public:
-  Parser(std::string_view text, const std::string& name) : lines_(text, name), name_(name) {}
+  explicit Parser(const ListText& list) : name_(list.name) {
+    const std::vector<ListRow> rows =
+        parse_counted_list(list, {"image_name", "item_id", "evaluation_status"});
+    list_.rows.reserve(rows.size());
+    for (const ListRow& row : rows) read_row(row);
+  }
 
-  InshopList parse(const ExpectedCounts& expected) {
-    const std::int64_t declared = read_head();
-    // Memory is not allocated by the declared count, which may be any number.
-    list_.rows.reserve(static_cast<std::size_t>(std::min<std::int64_t>(declared, 1 << 20)));
-    while (lines_.next()) {
-      if (!lines_.row().columns.empty()) read_row(lines_.row().columns);
-    }
-    const auto found = static_cast<std::int64_t>(list_.rows.size());
-    if (found != declared) {
-      throw Error(
-          name_ + ":1: the first line declares " + std::to_string(declared) +
-          (declared == 1 ? " image, but " : " images, but ") + std::to_string(found) +
-          (found == 1 ? " row follows" : " rows follow") + " (the last on line " +
-          std::to_string(lines_.row().line) +
-          "); the file is truncated or was edited: download it again, or correct the count");
-    }
+  InshopList parsed(const ExpectedCounts& expected) {
     number_categories();
     take_stock();
     check(expected);
@@ -84,63 +73,36 @@ class Parser {
     bool several_categories = false;
   };
 
-  [[noreturn]] void fail(const std::string& what) const { lines_.row().fail(what); }
-
-  std::int64_t read_head() {
-    if (!lines_.next()) {
-      throw Error(name_ +
-                  ": the file is empty; expected the number of images on line 1, column names on "
-                  "line 2, then one row per image");
-    }
-    const std::vector<std::string_view>& columns = lines_.row().columns;
-    const auto declared = columns.size() == 1 ? whole_number(columns[0]) : std::nullopt;
-    if (!declared) {
-      fail("line 1 must hold the number of images and nothing else, but holds " +
-           in_quotes(lines_.text()));
-    }
-    if (!lines_.next()) {
-      fail("the file ends after its first line; column names and rows must follow");
-    }
-    if (columns.size() != 3 || split_from_name(columns[2])) {
-      fail("line 2 must hold the column names 'image_name item_id evaluation_status', but holds " +
-           in_quotes(lines_.text()));
-    }
-    return *declared;
-  }
-
-  void read_row(const std::vector<std::string_view>& columns) {
-    if (columns.size() != 3) {
-      fail("a row must hold three columns, image name, item id and status, but this one holds " +
-           std::to_string(columns.size()) +
-           (columns.size() > 3 ? " (blanks in names are not possible in this format)" : ""));
-    }
-    const std::string_view path = columns[0];
-    const std::string_view item_id = columns[1];
-    const std::string_view status = columns[2];
+  void read_row(const ListRow& listed) {
+    const std::string_view path = listed.columns[0];
+    const std::string_view item_id = listed.columns[1];
+    const std::string_view status = listed.columns[2];
     const auto split = split_from_name(status);
     if (!split) {
-      fail("unknown status " + in_quotes(status) + "; accepted are 'train', 'query' and 'gallery'");
+      listed.fail("unknown status " + in_quotes(status) +
+                  "; accepted are 'train', 'query' and 'gallery'");
     }
     constexpr std::string_view prefix = "id_";
     if (!item_id.starts_with(prefix) || !whole_number(item_id.substr(prefix.size()))) {
-      fail("item id " + in_quotes(item_id) + " is not 'id_' and a number, as in 'id_00000002'");
+      listed.fail("item id " + in_quotes(item_id) +
+                  " is not 'id_' and a number, as in 'id_00000002'");
     }
     std::string fault;
     const auto parts = split_path(path, fault);
-    if (!parts) fail("image name " + in_quotes(path) + " " + fault);
+    if (!parts) listed.fail("image name " + in_quotes(path) + " " + fault);
     if (parts->item != item_id) {
-      fail("image " + in_quotes(path) + " is in the folder of item " + in_quotes(parts->item) +
-           " but is listed as item " + in_quotes(item_id));
+      listed.fail("image " + in_quotes(path) + " is in the folder of item " +
+                  in_quotes(parts->item) + " but is listed as item " + in_quotes(item_id));
     }
-    note_once(seen_paths_, lines_.row(), path, "image");
+    note_once(seen_paths_, listed, path, "image");
 
     InshopRow row;
     row.path = path;
     row.item = item_id;
     row.category = category_number(parts->department, parts->category);
     row.split = *split;
-    row.line = lines_.row().line;
-    note_item(row, item_id);
+    row.line = listed.line;
+    note_item(row, listed);
     list_.rows.push_back(std::move(row));
   }
 
@@ -151,8 +113,8 @@ class Parser {
     return categories_.try_emplace(name, next).first->second;
   }
 
-  void note_item(const InshopRow& row, std::string_view item_id) {
-    const auto [place, is_new] = items_.try_emplace(item_id);
+  void note_item(const InshopRow& row, const ListRow& listed) {
+    const auto [place, is_new] = items_.try_emplace(listed.columns[1]);
     ItemSeen& seen = place->second;
     if (is_new) seen.category = row.category;
     if (seen.category != row.category) seen.several_categories = true;
@@ -162,11 +124,11 @@ class Parser {
     const auto trained = index_of(Split::train);
     for (const Split other : {Split::query, Split::gallery}) {
       if (seen.images[trained] > 0 && seen.images[index_of(other)] > 0) {
-        fail("item " + in_quotes(item_id) + " is in train (line " +
-             std::to_string(seen.first_line[trained]) + ") and in " +
-             std::string(split_name(other)) + " (line " +
-             std::to_string(seen.first_line[index_of(other)]) +
-             "); a model must not be evaluated on items it was trained on");
+        listed.fail("item " + in_quotes(row.item) + " is in train (line " +
+                    std::to_string(seen.first_line[trained]) + ") and in " +
+                    std::string(split_name(other)) + " (line " +
+                    std::to_string(seen.first_line[index_of(other)]) +
+                    "); a model must not be evaluated on items it was trained on");
       }
     }
   }
@@ -216,7 +178,6 @@ class Parser {
     }
   }
 
-  ListReader lines_;
   const std::string& name_;
   InshopList list_;
   std::map<std::string, std::int32_t> categories_;
@@ -268,9 +229,8 @@ std::vector<InshopRow> InshopList::of(Split split) const {
   return chosen;
 }
 
-InshopList parse_inshop_list(std::string_view text, const std::string& name,
-                             const ExpectedCounts& expected) {
-  return Parser(text, name).parse(expected);
+InshopList parse_inshop_list(const ListText& list, const ExpectedCounts& expected) {
+  return Parser(list).parsed(expected);
 }
 
 InshopList read_inshop_list(const std::filesystem::path& file, const ExpectedCounts& expected) {
@@ -279,7 +239,7 @@ InshopList read_inshop_list(const std::filesystem::path& file, const ExpectedCou
       "no list file '" + file.string() +
           "'; expected DeepFashion In-Shop's Eval/list_eval_partition.txt or a list in its layout",
       "list file");
-  return parse_inshop_list(list.text, list.name, expected);
+  return parse_inshop_list(list, expected);
 }
 
 }  // namespace seam::stages

@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "stages/dataset/counted_list.hpp"
+
 namespace seam::stages {
 
 enum class Split : std::uint8_t { train, query, gallery };
@@ -70,10 +72,10 @@ struct ExpectedCounts {
   std::optional<std::int64_t> gallery;
 };
 
-/// Parses a list held in memory; `name` is the file's name in messages. Throws seam::Error with
-/// file and line if the list is malformed, leaves the data set's root, contradicts itself, has an
-/// item both in train and in query or gallery, or does not have the expected numbers of images.
-[[nodiscard]] InshopList parse_inshop_list(std::string_view text, const std::string& name,
+/// Parses a list held in memory. Throws seam::Error with file and line if the list is malformed,
+/// leaves the data set's root, contradicts itself, has an item both in train and in query or
+/// gallery, or does not have the expected numbers of images.
+[[nodiscard]] InshopList parse_inshop_list(const ListText& list,
                                            const ExpectedCounts& expected = {});
 
 /// Reads a list file; throws like parse_inshop_list, and if the file cannot be read.

@@ -13,17 +13,19 @@ constexpr const char* small_list =
     "img/MEN/Denim/id_00000003/02_1_front.jpg\tid_00000003\tquery\n"
     "img/MEN/Denim/id_00000003/04_1_front.jpg id_00000003 gallery\n"
     "img/WOMEN/Tees_Tanks/id_00000012/1_front.jpg id_00000012 train\n";
+const ListText small{"list.txt", small_list};
 
 /// Expects a text to be refused, with all of these in the message.
 void expect_refused(const std::string& text, const std::vector<std::string>& parts,
                     const ExpectedCounts& expected = {}) {
   for (const std::string& part : parts) {
-    EXPECT_REFUSED((void)parse_inshop_list(text, "list.txt", expected), Fault::data, part) << text;
+    EXPECT_REFUSED((void)parse_inshop_list({"list.txt", text}, expected), Fault::data, part)
+        << text;
   }
 }
 
 TEST(InshopList, ReadsEveryRowIncludingTheFirst) {
-  const InshopList list = parse_inshop_list(small_list, "list.txt");
+  const InshopList list = parse_inshop_list(small);
 
   ASSERT_EQ(list.rows.size(), 5U);
   EXPECT_EQ(list.rows[0].path, "img/WOMEN/Skirts/id_00000007/01_1_front.jpg");
@@ -45,7 +47,7 @@ TEST(InshopList, ReadsEveryRowIncludingTheFirst) {
 }
 
 TEST(InshopList, CountsWhatTheProtocolMustMention) {
-  const InshopReport report = parse_inshop_list(small_list, "list.txt").report;
+  const InshopReport report = parse_inshop_list(small).report;
 
   EXPECT_THAT(report.images, ElementsAre(3, 1, 1));
   EXPECT_THAT(report.items, ElementsAre(2, 1, 1));
@@ -60,11 +62,11 @@ TEST(InshopList, CountsWhatTheProtocolMustMention) {
 }
 
 TEST(InshopList, CountsLoneQueries) {
-  const InshopReport report = parse_inshop_list(list_of({"img/MEN/Denim/id_1/a.jpg id_1 query",
-                                                         "img/MEN/Denim/id_1/b.jpg id_1 query",
-                                                         "img/MEN/Denim/id_2/a.jpg id_2 gallery"}),
-                                                "list.txt")
-                                  .report;
+  const InshopReport report =
+      parse_inshop_list({"list.txt", list_of({"img/MEN/Denim/id_1/a.jpg id_1 query",
+                                              "img/MEN/Denim/id_1/b.jpg id_1 query",
+                                              "img/MEN/Denim/id_2/a.jpg id_2 gallery"})})
+          .report;
 
   EXPECT_THAT(report.query_items_without_gallery, ElementsAre("id_1"));
   EXPECT_EQ(report.lone_queries, 2);
@@ -72,11 +74,11 @@ TEST(InshopList, CountsLoneQueries) {
 }
 
 TEST(InshopList, ReadsTheSameFromOtherLineEnds) {
-  const InshopList plain = parse_inshop_list(small_list, "list.txt");
+  const InshopList plain = parse_inshop_list(small);
   std::string windows = as_on_windows(small_list);
   windows.resize(windows.size() - 2);  // and no newline at the end
 
-  const InshopList list = parse_inshop_list(windows, "list.txt");
+  const InshopList list = parse_inshop_list({"list.txt", windows});
 
   ASSERT_EQ(list.rows.size(), plain.rows.size());
   for (std::size_t i = 0; i < list.rows.size(); ++i) {
@@ -88,21 +90,25 @@ TEST(InshopList, ReadsTheSameFromOtherLineEnds) {
   EXPECT_EQ(list.categories, plain.categories);
 }
 
+TEST(InshopList, MayEndInBlankLines) {
+  const std::string text = small_list;
+  EXPECT_EQ(parse_inshop_list({"list.txt", text + "\n \t\r\n"}).rows.size(), 5U);
+}
+
 TEST(InshopList, RefusesCountsThatDiffer) {
-  expect_refused(replaced(small_list, "5", "6"),
-                 {"list.txt:1", "declares 6", "5 rows follow (the last on line 7)"});
-  expect_refused(replaced(small_list, "5", "4"), {"declares 4", "5 rows follow"});
-  (void)parse_inshop_list(small_list, "list.txt", {3, 1, 1});
+  expect_refused(replaced(small_list, "5", "6"), {"list.txt:1", "declares 6", "but 5 follow"});
+  expect_refused(replaced(small_list, "5", "4"), {"declares 4", "but 5 follow"});
+  (void)parse_inshop_list(small, {3, 1, 1});
   expect_refused(small_list, {"1 query images", "2 were expected"},
                  {std::nullopt, 2, std::nullopt});
 }
 
 TEST(InshopList, RefusesABadHeadOrNoFile) {
   expect_refused("", {"empty"});
-  expect_refused("image_name item_id evaluation_status\n", {"list.txt:1", "number of images"});
-  expect_refused("-3\n", {"number of images"});
-  expect_refused("99999999999999999999\n", {"number of images"});
-  expect_refused("1\n", {"ends after its first line"});
+  expect_refused("image_name item_id evaluation_status\n", {"list.txt:1", "number of rows"});
+  expect_refused("-3\n", {"number of rows"});
+  expect_refused("99999999999999999999\n", {"number of rows"});
+  expect_refused("1\n", {"declares 1 row, but 0 follow"});
   expect_refused("1\nimg/MEN/Denim/id_1/a.jpg id_1 train\n", {"list.txt:2", "column names"});
   EXPECT_REFUSED((void)read_inshop_list("/nowhere/list.txt"), Fault::data, "/nowhere/list.txt");
 }
@@ -110,13 +116,14 @@ TEST(InshopList, RefusesABadHeadOrNoFile) {
 TEST(InshopList, RefusesMalformedRowsByLine) {
   const std::string good = "img/MEN/Denim/id_1/a.jpg id_1 train";
   expect_refused(list_of({good, "img/MEN/Denim/id_1/b.jpg id_1"}),
-                 {"list.txt:4", "three columns", "holds 2"});
-  expect_refused(list_of({"img/MEN/Denim/id_1/a b.jpg id_1 train"}), {"blanks in names"});
+                 {"list.txt:4", "2 columns instead of 3"});
+  expect_refused(list_of({"img/MEN/Denim/id_1/a b.jpg id_1 train"}), {"4 columns instead of 3"});
   expect_refused(list_of({good, "img/MEN/Denim/id_2/b.jpg id_2 val"}),
                  {"list.txt:4", "'val'", "'train', 'query'"});
   expect_refused(list_of({"img/MEN/Denim/7/a.jpg 7 train"}), {"item id '7'"});
   expect_refused(list_of({"img/MEN/Denim/id_1/a.jpg id_2 train"}), {"'id_1'", "'id_2'"});
   expect_refused(list_of({good, good}), {"first on line 3"});
+  expect_refused(list_of({good, "", good}), {"list.txt:4: the line is blank, but rows follow"});
 }
 
 TEST(InshopList, RefusesPathsThatLeaveTheRootAndItemsInTrainAndTest) {

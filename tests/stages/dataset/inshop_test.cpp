@@ -144,7 +144,7 @@ class MadeUpList {
   }
   [[nodiscard]] InshopList parsed() const {
     return parse_inshop_list(
-        std::to_string(count_) + "\nimage_name item_id evaluation_status\n" + rows_, "list.txt");
+        {"list.txt", std::to_string(count_) + "\nimage_name item_id evaluation_status\n" + rows_});
   }
 
  private:
