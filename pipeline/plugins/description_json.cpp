@@ -1,13 +1,11 @@
 #include "pipeline/plugins/description_json.hpp"
 
 #include <concepts>
-#include <map>
 #include <optional>
 #include <stdexcept>
-#include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
-#include <vector>
 
 namespace seam::host {
 namespace {
@@ -86,53 +84,13 @@ void members_of(T& record, const Use& use) {
   use(kind, on_compute_thread, description, configured);
 }
 
-template <class T>
-concept Structure = requires(T& value) {
-  members_of(value, [](auto&... /*members*/) {});
-};
+template <class T, class... All>
+concept OneOf = (std::same_as<T, All> || ...);
 
 template <class T>
-Json written(const T& value) {
-  return Json(value);
-}
-
-/// [position in the variant, value]: the type of an empty list is not evident from its value.
-Json written(const Value& value) {
-  return Json::array(
-      {value.index(), std::visit([](const auto& held) { return Json(held); }, value)});
-}
-
-template <Structure T>
-Json written(const T& value);
-
-template <class T>
-Json written(const std::optional<T>& value) {
-  return value ? written(*value) : Json();
-}
-
-template <class T>
-Json written(const std::vector<T>& list) {
-  return list_json(list, [](const T& element) { return written(element); });
-}
-
-template <class T>
-Json written(const std::map<std::string, T>& map) {
-  Json json = Json::object();
-  for (const auto& [key, element] : map) json[key] = written(element);
-  return json;
-}
-
-template <Structure T>
-Json written(const T& value) {
-  Json json = Json::array();
-  members_of(value, [&](const auto&... members) { (json.push_back(written(members)), ...); });
-  return json;
-}
-
-template <class T>
-void read_value(const Json& json, T& value) {
-  json.get_to(value);
-}
+concept Structure =
+    OneOf<T, Condition, ParameterInfo, FieldInfo, GatheredField, OfferedInterface,
+          UpstreamReference, Headline, Configured, Description, DescriptionCache::StageRecord>;
 
 template <std::size_t... positions>
 Value value_at(std::size_t position, const Json& json, std::index_sequence<positions...> /*all*/) {
@@ -144,45 +102,52 @@ Value value_at(std::size_t position, const Json& json, std::index_sequence<posit
   return value;
 }
 
-void read_value(const Json& json, Value& value) {
-  value = value_at(json.at(0).get<std::size_t>(), json.at(1),
-                   std::make_index_sequence<std::variant_size_v<Value>>());
-}
-
-template <Structure T>
-void read_value(const Json& json, T& value);
-
-template <class T>
-void read_value(const Json& json, std::optional<T>& value) {
-  if (!json.is_null()) read_value(json, value.emplace());
-}
-
-template <class T>
-void read_value(const Json& json, std::vector<T>& list) {
-  for (const Json& element : json) read_value(element, list.emplace_back());
-}
-
-template <class T>
-void read_value(const Json& json, std::map<std::string, T>& map) {
-  for (const auto& [key, element] : json.items()) read_value(element, map[key]);
-}
-
-template <Structure T>
-void read_value(const Json& json, T& value) {
-  std::size_t at = 0;
-  members_of(value, [&](auto&... members) { (read_value(json.at(at++), members), ...); });
-}
-
 }  // namespace
+}  // namespace seam::host
+
+template <class T>
+struct nlohmann::adl_serializer<T, std::enable_if_t<seam::host::Structure<T>>> {
+  static void to_json(ordered_json& json, const T& value) {
+    json = ordered_json::array();
+    seam::host::members_of(value,
+                           [&](const auto&... all) { (json.push_back(ordered_json(all)), ...); });
+  }
+  static void from_json(const ordered_json& json, T& value) {
+    std::size_t at = 0;
+    seam::host::members_of(value, [&](auto&... members) { (json.at(at++).get_to(members), ...); });
+  }
+};
+
+/// [position in the variant, value]: the type of an empty list is not evident from its value.
+template <>
+struct nlohmann::adl_serializer<seam::Value> {
+  static void to_json(ordered_json& json, const seam::Value& value) {
+    json = {value.index(), std::visit([](const auto& held) { return ordered_json(held); }, value)};
+  }
+  static void from_json(const ordered_json& json, seam::Value& value) {
+    value = seam::host::value_at(json.at(0).get<std::size_t>(), json.at(1),
+                                 std::make_index_sequence<std::variant_size_v<seam::Value>>());
+  }
+};
+
+template <class T>
+struct nlohmann::adl_serializer<std::optional<T>> {
+  static void to_json(ordered_json& json, const std::optional<T>& value) {
+    json = value ? ordered_json(*value) : ordered_json();
+  }
+  static void from_json(const ordered_json& json, std::optional<T>& value) {
+    if (!json.is_null()) json.get_to(value.emplace());
+  }
+};
+
+namespace seam::host {
 
 Json json_of(const DescriptionCache::StageRecord& record) {
-  return written(record);
+  return record;
 }
 
 DescriptionCache::StageRecord record_of(const Json& json) {
-  DescriptionCache::StageRecord record;
-  read_value(json, record);
-  return record;
+  return json.get<DescriptionCache::StageRecord>();
 }
 
 }  // namespace seam::host
