@@ -36,7 +36,8 @@ const Family descriptors{
 const Family larger_batches{
     "deepfashion-inshop",
     "DEEPFASHION",
-    {"schedule.epochs=1", "stage.train_items.limit=260", "stage.pairs.per_epoch=1"},
+    {"schedule.epochs=1", "stage.train_items.limit=260", "stage.pairs.per_epoch=1",
+     "stage.query_items.limit=64", "stage.gallery_items.limit=64"},
     {"recall", "cross_recall"}};
 const Family thesis{
     "deepfashion-inshop",
@@ -51,7 +52,8 @@ const Family fashion_mnist{"fashion-mnist",
                            {"margin", "reconstruction", "accuracy"}};
 const Family faces{"att_faces",
                    "ATT",
-                   {"schedule.epochs=1", "stage.train_pairs.count=16", "stage.test_pairs.count=24"},
+                   {"schedule.epochs=1", "stage.batch.size=8", "stage.train_pairs.count=4",
+                    "stage.test_pairs.count=8"},
                    {"verification"}};
 const Family people{
     "att_faces", "ATT", {"schedule.epochs=1"}, {"margin", "reconstruction", "accuracy"}};
