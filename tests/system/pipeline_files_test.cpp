@@ -53,7 +53,7 @@ const Family fashion_mnist{"fashion-mnist",
 const Family faces{"att_faces",
                    "ATT",
                    {"schedule.epochs=1", "stage.batch.size=8", "stage.train_pairs.count=4",
-                    "stage.test_pairs.count=8"},
+                    "stage.test_pairs.count=20"},
                    {"verification"}};
 const Family people{
     "att_faces", "ATT", {"schedule.epochs=1"}, {"margin", "reconstruction", "accuracy"}};

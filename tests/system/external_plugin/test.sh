@@ -11,6 +11,10 @@ build_tree=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# The projects are compiled through the user's compiler cache, which must not know the temporary folder.
+CCACHE_DIR=$(ccache --get-config cache_dir)
+export CCACHE_DIR CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$work CCACHE_NOHASHDIR=true
+
 all=false
 if [[ ${SEAM_ALL_PROJECTS:-} == 1 ]]; then all=true; fi
 
