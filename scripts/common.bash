@@ -13,9 +13,10 @@ show_help() {
   exit
 }
 
-setup_options=(--tests)
+setup_options=()
 cmake_options=()
 preset=
+with_tests=true
 
 # Takes the options that all scripts accept from "$@"; `own` gets the other words.
 take_options() {
@@ -37,7 +38,8 @@ take_options() {
 
 # Runs scripts/setup and cmake; sets `preset` and `build` (the build folder).
 configure() {
-  local for_libtorch
+  local for_libtorch tests=()
+  if $with_tests; then setup_options+=(--tests); fi
   for_libtorch=$(scripts/setup "${setup_options[@]}")
   if [[ $for_libtorch == release-debian ]]; then
     unset CMAKE_PREFIX_PATH  # it may name a different LibTorch
@@ -52,7 +54,12 @@ configure() {
   fi
   mkdir -p "$build"
   printf '%s\n' "$wanted" > "$build/.libtorch"
-  cmake --preset "$preset" -DSEAM_BUILD_TESTS=ON "${cmake_options[@]}"  # scripts/demo turns them off
+  if $with_tests; then
+    tests=(-DSEAM_BUILD_TESTS=ON)
+  elif [[ ! -f $build/CMakeCache.txt ]]; then
+    tests=(-DSEAM_BUILD_TESTS=OFF)  # a folder that has them keeps them
+  fi
+  cmake --preset "$preset" "${tests[@]}" "${cmake_options[@]}"
 }
 
 # Builds everything, or the named targets. On a terminal, Ninja shows its progress on one line; elsewhere, only

@@ -14,7 +14,7 @@ namespace {
 
 /// OpenSSL's functions return 1 on success.
 void require(int result) {
-  if (result != 1) throw Error("OpenSSL cannot compute SHA-256");
+  if (result != 1) throw Error("OpenSSL cannot compute SHA-256", Fault::internal);
 }
 
 }  // namespace

@@ -1,11 +1,20 @@
 # Defines Seam::opencv: the SDK with OpenCV's core and imgproc, for Seam's own build and for plugin authors alike.
-# Not by find_package(OpenCV): Debian's needs all modules to be installed, with 300 packages that they depend on.
-find_path(SEAM_OPENCV_INCLUDE opencv2/imgproc.hpp PATH_SUFFIXES opencv4 REQUIRED)
-find_library(SEAM_OPENCV_CORE opencv_core REQUIRED)
-find_library(SEAM_OPENCV_IMGPROC opencv_imgproc REQUIRED)
-mark_as_advanced(SEAM_OPENCV_INCLUDE SEAM_OPENCV_CORE SEAM_OPENCV_IMGPROC)
+find_package(OpenCV QUIET COMPONENTS core imgproc)
+if(NOT OpenCV_FOUND)
+  # Debian's OpenCVConfig.cmake is in libopencv-dev, which needs all modules and 300 packages that they depend on.
+  find_path(SEAM_OPENCV_INCLUDE opencv2/imgproc.hpp PATH_SUFFIXES opencv4)
+  find_library(SEAM_OPENCV_CORE opencv_core)
+  find_library(SEAM_OPENCV_IMGPROC opencv_imgproc)
+  if(NOT SEAM_OPENCV_INCLUDE OR NOT SEAM_OPENCV_CORE OR NOT SEAM_OPENCV_IMGPROC)
+    message(FATAL_ERROR "OpenCV was not found: install libopencv-imgproc-dev, or set OpenCV_DIR or CMAKE_PREFIX_PATH")
+  endif()
+  add_library(opencv_core INTERFACE IMPORTED GLOBAL)
+  target_include_directories(opencv_core SYSTEM INTERFACE "${SEAM_OPENCV_INCLUDE}")
+  target_link_libraries(opencv_core INTERFACE "${SEAM_OPENCV_CORE}")
+  add_library(opencv_imgproc INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(opencv_imgproc INTERFACE opencv_core "${SEAM_OPENCV_IMGPROC}")
+endif()
 
 add_library(Seam::opencv INTERFACE IMPORTED GLOBAL)
 target_compile_definitions(Seam::opencv INTERFACE SEAM_WITH_OPENCV)
-target_include_directories(Seam::opencv SYSTEM INTERFACE "${SEAM_OPENCV_INCLUDE}")
-target_link_libraries(Seam::opencv INTERFACE Seam::sdk "${SEAM_OPENCV_CORE}" "${SEAM_OPENCV_IMGPROC}")
+target_link_libraries(Seam::opencv INTERFACE Seam::sdk opencv_core opencv_imgproc)

@@ -40,9 +40,11 @@ struct JpegWriter {
 
 bool write_jpeg(JpegWriter& writer, const Image& image) {
   jpeg_compress_struct& info = writer.info;
-  if (setjmp(writer.escape) != 0) return false;  // NOLINT(cert-err52-cpp): libjpeg's way out
+  if (setjmp(writer.escape) != 0) {  // NOLINT(cert-err52-cpp): libjpeg's way out
+    writer.bytes = nullptr;          // libjpeg may have freed them already
+    return false;
+  }
   jpeg_create_compress(&info);
-  info.client_data = &writer;
   jpeg_mem_dest(&info, &writer.bytes, &writer.size);
   info.image_width = static_cast<JDIMENSION>(image.width());
   info.image_height = static_cast<JDIMENSION>(image.height());

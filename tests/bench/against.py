@@ -61,6 +61,7 @@ def configure(build):
     wheel.parent.mkdir(exist_ok=True)
     if not wheel.is_symlink():
         wheel.symlink_to(ROOT / "build" / "libtorch-wheel")
+    subprocess.run([TREE / "scripts" / "setup"], check=True, stdout=subprocess.DEVNULL)  # that version's packages
     wanted = r"^(?:SEAM_\w+|CMAKE_BUILD_TYPE|CMAKE_CXX_COMPILER|CMAKE_CXX_FLAGS\w*):(?!INTERNAL)\w+=.*"
     options = re.findall(wanted, (ROOT / build / "CMakeCache.txt").read_text(), re.MULTILINE)
     (TREE / build / "CMakeCache.txt").unlink(missing_ok=True)  # it may have others from an earlier time

@@ -33,9 +33,9 @@ class RunTests(unittest.TestCase):
         for key, value in properties.items():
             self.tests.append(f"set_tests_properties({name} PROPERTIES {key} [==[{value}]==])\n")
 
-    def add_fakes(self, *names):
+    def add_fakes(self, *names, **properties):
         for name in names:
-            self.add(name, FAKE, name, LABELS="gtest", ENVIRONMENT=f"STARTS={self.build}/starts")
+            self.add(name, FAKE, name, LABELS="gtest", ENVIRONMENT=f"STARTS={self.build}/starts", **properties)
 
     def run_tests(self, *options):
         (self.build / "CTestTestfile.cmake").write_text("".join(self.tests))
@@ -127,6 +127,10 @@ class RunTests(unittest.TestCase):
         self.assertEqual(self.run_tests("-j", "2").starts, ["fine"] * 4)
         times = json.loads((self.build / "test-times.json").read_text())["fine"]
         self.assertLess(times["Fake.passes"], 30, "the times are those of the last run")
+
+    def test_a_cost_is_the_time_until_it_is_known(self):
+        self.add_fakes("fine", COST=120)
+        self.assertEqual(self.run_tests("-j", "2").starts, ["fine"] * 4)
 
     def test_other_programs_are_one_test_each(self):
         self.add("good", "true")

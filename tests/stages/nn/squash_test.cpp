@@ -44,7 +44,7 @@ TEST(Squash, EveryFormHasTheGradientOfFiniteDifferencesAndAFiniteOneAtZero) {
     const torch::Tensor s = torch::randn({4, 6}, torch::kFloat64).requires_grad_(true);
     const torch::Tensor weight = torch::randn({4, 6}, torch::kFloat64);
     test::expect_gradients([&] { return (squash(s, form, 1e-7) * weight).sum(); }, {s});
-    const torch::Tensor zero = torch::zeros({2, 3}).requires_grad_(true);
+    const torch::Tensor zero = torch::zeros({2, 19}).requires_grad_(true);
     const torch::Tensor v = squash(zero, form, 1e-7);
     v.sum().backward();
     EXPECT_EQ(v.abs().max().item<float>(), 0.0F);
