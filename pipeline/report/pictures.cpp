@@ -55,7 +55,8 @@ std::optional<fs::path> newest_set(const fs::path& folder) {
 }  // namespace
 
 std::string base64(std::span<const std::byte> bytes) {
-  if (bytes.size() > std::numeric_limits<int>::max()) throw Error("a picture has over 2 GiB");
+  if (bytes.size() > std::numeric_limits<int>::max())
+    throw Error("the picture is larger than 2 GiB");
   std::string text((bytes.size() + 2) / 3 * 4, '\0');
   ::EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
                     reinterpret_cast<const unsigned char*>(bytes.data()),

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include <boost/crc.hpp>
+
 #include "seam/export.hpp"
 
 namespace seam {
@@ -13,11 +15,10 @@ namespace seam {
 class SEAM_EXPORT Crc64 {
  public:
   void add(std::span<const std::byte> bytes);
-  [[nodiscard]] std::uint64_t value() const { return value_; }
+  [[nodiscard]] std::uint64_t value() const { return crc_.checksum(); }
 
  private:
-  std::uint64_t remainder_ = ~std::uint64_t{0};
-  std::uint64_t value_ = 0;
+  boost::crc_optimal<64, 0x42F0E1EBA9EA3693, ~std::uint64_t{0}, ~std::uint64_t{0}, true, true> crc_;
 };
 
 }  // namespace seam

@@ -149,8 +149,11 @@ Image upright(const Image& image, int orientation) {
   const bool bottom = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
   const cv::Mat stored = view_as_mat(image);
   cv::Mat turned;
-  if (orientation >= 5) cv::transpose(stored, turned);
-  if (orientation < 5) stored.copyTo(turned);
+  if (orientation >= 5) {
+    cv::transpose(stored, turned);
+  } else {
+    turned = stored.clone();
+  }
   if (right) cv::flip(turned, turned, 1);
   if (bottom) cv::flip(turned, turned, 0);
   return image_from_mat(turned);

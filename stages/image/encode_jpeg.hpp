@@ -1,5 +1,5 @@
 /// Writes JPEG with libjpeg. OpenCV's imgcodecs would do the same, but loads a hundred libraries
-/// (GDAL, OpenEXR and more), which takes longer than a short run.
+/// such as GDAL, which takes 0.16 s at the start of each run.
 #pragma once
 
 #include <cstdint>

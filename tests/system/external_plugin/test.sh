@@ -59,7 +59,7 @@ if $all; then kinds+=(source collector sink); fi
 for kind in "${kinds[@]}"; do
   quietly seam new plugin "acme.my_$kind" --kind "$kind"
   build_and_test "$work/my_$kind" -DCMAKE_DISABLE_FIND_PACKAGE_Torch=ON
-  if grep --quiet --ignore-case opencv "$work/my_$kind/build/CMakeCache.txt"; then fail "a plugin without images looks for OpenCV"; fi
+  if grep --quiet --ignore-case opencv "$work/my_$kind/build/CMakeCache.txt"; then fail "my_$kind looks for OpenCV"; fi
 done
 if $all; then  # the guide's own example, exactly as in the guide
   quietly seam new plugin acme.sharpen --kind transform
