@@ -285,7 +285,7 @@ void add_compare(CommandParser& parser) {
       "compare", "Rank runs by a metric, over seeds and folds",
       "runs/demo-sweep-20260301-093000-1 --metric recall.none.r@1", compare_verb);
   add_value(verb, "runs", compare.runs, "DIR",
-            "run folders; a sweep folder means all runs of the sweep")
+            "folders of runs or sweeps, or folders that contain some")
       ->required();
   repeatable(verb, "--metric", compare.metrics, "METRIC",
              "metric to rank by, as [FLOW:]STAGE.METRIC; default: the first metric in the runs' "

@@ -148,7 +148,7 @@ std::size_t print_unusable(const std::filesystem::path& skipped) {
   std::set<std::string> seen;
   std::ifstream lines(skipped);
   for (std::string line; std::getline(lines, line);) {
-    const Json json = Json::parse(line);
+    const Json json = parse_json(line);
     if (json.contains("not_listed")) {
       std::cerr << "and " << json.at("not_listed") << " more\n";
       continue;

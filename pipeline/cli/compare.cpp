@@ -19,22 +19,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The runs in these run and sweep folders, each once.
+/// The runs in these folders, each once.
 std::vector<RunFolder> runs_in(const std::vector<std::string>& folders) {
   std::vector<RunFolder> runs;
   std::set<fs::path> seen;
   for (const std::string& folder : folders) {
-    std::vector<RunFolder> found;
-    if (is_sweep_folder(folder)) {
-      found = runs_of_sweep(folder, folders.size() > 1 ? folder + "/" : "");
-    } else if (is_run_folder(folder)) {
-      found = {read_run(folder, folder)};
-    } else {
-      refuse(
-          "'{}' is neither a run folder nor a sweep folder; `seam runs` lists the available ones",
-          folder);
-    }
+    const bool is_run = is_run_folder(folder);
+    std::vector<RunFolder> found =
+        is_run ? std::vector{read_run(folder, folder)} : find_runs(folder);
+    if (found.empty()) refuse("'{}' is neither a run folder nor a folder of runs", folder);
     for (RunFolder& run : found) {
+      if (!is_run && folders.size() > 1) run.name = (fs::path(folder) / run.name).string();
       if (seen.insert(fs::weakly_canonical(run.path)).second) runs.push_back(std::move(run));
     }
   }

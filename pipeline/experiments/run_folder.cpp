@@ -33,7 +33,7 @@ std::int64_t epochs_of_files(const fs::path& folder) {
       checkpoints.empty() ? 0 : checkpoint_name(checkpoints.front().filename().string())->epochs;
   std::ifstream timing(folder / "timing.jsonl");
   for (std::string line; std::getline(timing, line);) {
-    const Json json = Json::parse(line, nullptr, false);
+    const Json json = try_parse_json(line);
     if (json.is_object() && json.contains("epoch") && json["epoch"].is_number_integer()) {
       done = std::max(done, json["epoch"].get<std::int64_t>());
     }
@@ -43,7 +43,7 @@ std::int64_t epochs_of_files(const fs::path& folder) {
 
 void read_summary(const fs::path& file, RunFolder& run) {
   try {
-    const Json json = Json::parse(read_text_file(file));
+    const Json json = parse_json(read_text_file(file));
     if (json.value("outcome", "") == crashed_outcome) {
       run.state = RunState::failed;
       run.note = "crashed: " + json.at("error").get<std::string>();
@@ -61,7 +61,7 @@ void read_summary(const fs::path& file, RunFolder& run) {
     if (precision != run.parameters.end() && !last.empty() && !evaluates) {
       precision->second = '"' + last + '"';
     }
-    if (json.contains("listings")) run.listings = listings_from(json.at("listings").dump());
+    if (json.contains("listings")) run.listings = listings_from(json_line(json.at("listings")));
     if (code == ExitCode::success && complete) {
       run.state = RunState::complete;
     } else if (code == ExitCode::cancelled) {

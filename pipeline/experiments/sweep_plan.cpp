@@ -253,9 +253,7 @@ void write_plan(const fs::path& folder, const SweepPlan& plan) {
                   {"plugin_paths", plan.plugin_paths},
                   {"plugin_search_path", plan.plugin_search_path},
                   {"runs", std::move(runs)}};
-  constexpr int indent = 1;
-  write_whole_file(folder / "sweep.json",
-                   json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_whole_file(folder / "sweep.json", json_lines(json) + "\n");
 }
 
 SweepPlan read_plan(const fs::path& folder) {
@@ -267,10 +265,10 @@ SweepPlan read_plan(const fs::path& folder) {
         folder.string());
   }
   try {
-    const Json json = Json::parse(read_text_file(file));
+    const Json json = parse_json(read_text_file(file));
     if (json.at("format") != plan_format) {
       refuse("'{}' has format {}; this version of Seam reads format {}", file.string(),
-             json.at("format").dump(), plan_format);
+             json_line(json.at("format")), plan_format);
     }
     SweepPlan plan;
     plan.name = json.at("name").get<std::string>();

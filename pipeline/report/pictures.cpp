@@ -76,7 +76,7 @@ std::vector<Json> read_pictures(const fs::path& run, std::vector<std::string>& n
     if (!file) continue;
     const std::string shown = fs::relative(*file, run).string();
     try {
-      Json set = Json::parse(read_text_file(*file));
+      Json set = parse_json(read_text_file(*file));
       if (const Json format = set.at("format"); format != 1) {
         notes.push_back(shown + " has format " + json_line(format) +
                         ", which this program cannot show.");

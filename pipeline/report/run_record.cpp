@@ -38,7 +38,7 @@ void read_timing(RunRecord& record) {
       break;
     }
     try {
-      record.timing.push_back(Json::parse(line));
+      record.timing.push_back(parse_json(line));
     } catch (const Json::exception& error) {
       throw Error(fmt::format("{}:{}: this line is not a valid record: {}", file.string(), number,
                               error.what()),
@@ -67,7 +67,7 @@ void read_metrics(RunRecord& record) {
 
 Json read_json(const fs::path& file) {
   try {
-    return Json::parse(read_text_file(file));
+    return parse_json(read_text_file(file));
   } catch (const Json::exception& error) {
     throw Error("'" + file.string() + "' is not valid JSON: " + error.what(), Fault::data);
   }

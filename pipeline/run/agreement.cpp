@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "pipeline/run/checksum.hpp"
+#include "pipeline/text/json.hpp"
 #include "pipeline/text/refuse.hpp"
 #include "seam/error.hpp"
 
@@ -89,14 +89,12 @@ Terms terms_of(const std::vector<StageState>& states) {
 }
 
 void agree_on(const Terms& terms, Ranks& ranks) {
-  using nlohmann::json;
-  // A path need not be UTF-8.
-  const std::string own = json(terms).dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::string own = json_line(terms);
   const auto all = ranks.all_gather("an agreement", own, Patience::flow);
-  const auto first = json::parse(all.front()).get<Terms>();
+  const auto first = parse_json(all.front()).get<Terms>();
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all.front()) continue;
-    const auto other = json::parse(all[rank]).get<Terms>();
+    const auto other = parse_json(all[rank]).get<Terms>();
     std::string text;
     for (std::size_t at = 0; at < std::max(first.size(), other.size()); ++at) {
       const auto here = at < first.size() ? first[at] : Terms::value_type{other[at].first, absent};

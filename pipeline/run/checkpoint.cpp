@@ -82,7 +82,7 @@ FlowUnderWay flow_from(const Archive& archive) {
   FlowUnderWay flow;
   flow.flow = archive.text("flow");
   flow.point = {count("steps"), count("inputs"), count("skipped"), {}};
-  const Json failures = Json::parse(archive.text("failures"), nullptr, false);
+  const Json failures = try_parse_json(archive.text("failures"));
   if (!failures.is_array()) throw Error("its '" + flow_stage + "/failures' is not a list");
   for (const Json& failure : failures) {
     const bool texts = failure.is_array() && failure.size() == 4 &&

@@ -169,7 +169,7 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
     checkpoint.means[unescaped(std::string_view(at->first).substr(mean_keys.size()))] =
         RunValues::number(at->first, at->second);
   }
-  const Json names = Json::parse(run.text(run_keys + "epoch_means"), nullptr, false);
+  const Json names = try_parse_json(run.text(run_keys + "epoch_means"));
   if (!names.is_array()) throw Error("its '" + run_keys + "epoch_means' is not a list");
   for (const Json& name : names) {
     if (!name.is_string()) throw Error("its '" + run_keys + "epoch_means' is not a list of names");
@@ -183,7 +183,7 @@ void take_metadata(const Metadata& metadata, Checkpoint& checkpoint) {
   if (const auto chosen = run.find(format::chosen_key)) {
     checkpoint.chosen = chosen_weights_from(*chosen);
   }
-  const Json stages = Json::parse(run.text(format::stages_key), nullptr, false);
+  const Json stages = try_parse_json(run.text(format::stages_key));
   if (!stages.is_array())
     throw Error(std::string("its '") + format::stages_key + "' is not a list");
   for (const Json& stage : stages) {

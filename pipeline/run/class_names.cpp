@@ -103,7 +103,7 @@ std::string text_of(const ClassNames& classes) {
 }
 
 ClassNames class_names_from(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = try_parse_json(text);
   const auto is_list = [](const Json& list) {
     return list.is_array() &&
            std::ranges::all_of(list, [](const Json& name) { return name.is_string(); });

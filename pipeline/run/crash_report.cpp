@@ -275,7 +275,7 @@ CrashReport::~CrashReport() {
 
 std::string last_crash(const std::filesystem::path& run_directory) {
   std::ifstream file(run_directory / "summary.json");
-  const Json json = Json::parse(file, nullptr, false);
+  const Json json = try_parse_json(file);
   if (!json.is_object() || json.value("outcome", "") != crashed_outcome) return {};
   return json.value("error", "");
 }

@@ -60,7 +60,7 @@ DrawnPictures drawn_pictures(const fs::path& run, const std::string& flow, std::
     if (!fs::exists(file, error)) continue;
     std::vector<DrawnPicture> pictures;
     try {
-      const Json set = Json::parse(read_text_file(file));
+      const Json set = parse_json(read_text_file(file));
       if (set.at("flow").get<std::string>() != flow) continue;
       if (const Json& format = set.at("format"); format != 1) {
         throw Error("it has format " + json_line(format) + ", which this version does not know");

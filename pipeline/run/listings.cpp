@@ -28,7 +28,7 @@ std::string text_of(const Listings& listings) {
 }
 
 Listings listings_from(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = try_parse_json(text);
   const Error invalid("its '" + listings_key + "' is not a digest for each data set");
   if (!json.is_object()) throw Error(invalid);
   Listings listings;

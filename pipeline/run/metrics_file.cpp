@@ -37,7 +37,7 @@ double number_of(const Json& value) {
 }
 
 MetricLine parsed(std::string line) {
-  const Json json = Json::parse(with_readable_infinity(std::move(line)));
+  const Json json = parse_json(with_readable_infinity(std::move(line)));
   MetricLine metric;
   json.at("epoch").get_to(metric.epoch);
   json.at("flow").get_to(metric.flow);

@@ -282,7 +282,7 @@ void begin_parts(const CheckedPipeline& pipeline) {
 
 std::string damage_of(const fs::path& part) {
   try {
-    const Json summary = Json::parse(read_text_file(part / "summary.json"));
+    const Json summary = parse_json(read_text_file(part / "summary.json"));
     for (const auto& [name, hash] : summary.at("files").items()) {
       const std::string found = sha256_of_file(part / name);
       if (found.empty()) return "'" + name + "' is missing";

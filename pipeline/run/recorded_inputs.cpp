@@ -19,7 +19,7 @@ namespace {
 /// Whether the run's summary says that its schedule is complete.
 bool says_complete(const std::filesystem::path& run) {
   std::ifstream file(run / "summary.json");
-  const Json summary = Json::parse(file, nullptr, false);
+  const Json summary = try_parse_json(file);
   return summary.is_object() && summary.value("complete", Json()) == true;
 }
 

@@ -341,7 +341,7 @@ std::vector<Score> read_scores(const std::filesystem::path& file) {
     return Error("'" + file.string() + "' is not a valid score.json: " + why);
   };
   try {
-    const Json root = Json::parse(read_text_file(file));
+    const Json root = parse_json(read_text_file(file));
     if (const auto number = root.at("format").get<int>(); number != score_format) {
       throw unreadable(fmt::format("it has format {}, and this version of Seam reads format {}",
                                    number, score_format));

@@ -302,7 +302,7 @@ std::string text_of(const std::vector<ChosenWeights>& chosen) {
 
 Choice choice_from(const std::string& text) {
   try {
-    return choice_of(Json::parse(unescaped(text)));
+    return choice_of(parse_json(unescaped(text)));
   } catch (const Json::exception&) {
     throw Error(std::string("its '") + format::best_by_key + "' does not name a metric");
   }
@@ -311,7 +311,7 @@ Choice choice_from(const std::string& text) {
 std::vector<ChosenWeights> chosen_weights_from(const std::string& text) {
   try {
     std::vector<ChosenWeights> chosen;
-    for (const Json& one : Json::parse(unescaped(text))) {
+    for (const Json& one : parse_json(unescaped(text))) {
       const Json& by = one.at("by");
       chosen.push_back({one.at("stage").get<std::string>(), one.at("file").get<std::string>(),
                         by.is_null() ? std::nullopt : std::optional(choice_of(by))});

@@ -279,7 +279,7 @@ std::string brief_table(const RunSummary& summary) {
 /// What `read` takes from a summary.json.
 auto read_from(const std::filesystem::path& summary, const auto& read) {
   try {
-    return read(Json::parse(read_text_file(summary)));
+    return read(parse_json(read_text_file(summary)));
   } catch (const Json::exception& error) {
     throw Error("'" + summary.string() + "' is not a valid summary.json: " + error.what(),
                 Fault::data);
@@ -345,7 +345,7 @@ std::vector<FlowTotal> read_flows(const std::filesystem::path& summary) {
 
 Listings read_listings(const std::filesystem::path& summary) {
   return read_from(summary,
-                   [](const Json& root) { return listings_from(root.at("listings").dump()); });
+                   [](const Json& root) { return listings_from(json_line(root.at("listings"))); });
 }
 
 std::string to_table(const RunSummary& summary, Timing timing) {
@@ -367,7 +367,7 @@ std::string to_json(const RunSummary& summary, const PipelineSpec& pipeline) {
             {"complete", summary.complete},
             {"shard", summary.shard},
             {"inputs", summary.inputs},
-            {"listings", Json::parse(text_of(summary.listings))},
+            {"listings", parse_json(text_of(summary.listings))},
             {"files", summary.files},
             {"traceparent", summary.traceparent},
             {"error", summary.error ? summary.error->full_message() : std::string()},

@@ -1,8 +1,12 @@
-/// JSON output for other programs; values keep their insertion order.
+/// JSON for and from other programs; values keep their insertion order.
 ///
 ///     json_line({{"stage", "loss"}, {"value", 0.25}})     {"stage":"loss","value":0.25}
+///
+/// Text is parsed and written in json.cpp only: a source that calls Json::parse() or dump() takes
+/// the compiler seconds longer.
 #pragma once
 
+#include <iosfwd>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -12,9 +16,17 @@ using Json = nlohmann::ordered_json;
 
 /// On one line; invalid UTF-8 bytes become U+FFFD, and numbers that JSON cannot represent become
 /// null.
-inline std::string json_line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string json_line(const Json& json);
+
+/// The same, one value per line.
+std::string json_lines(const Json& json);
+
+/// Throws Json::exception for text that is not JSON.
+Json parse_json(const std::string& text);
+
+/// Returns a discarded value, which is no object and no array, for text that is not JSON.
+Json try_parse_json(const std::string& text);
+Json try_parse_json(std::istream& text);
 
 /// A list with the function's result for each element.
 template <class List, class Function>
