@@ -404,10 +404,9 @@ void add_new(CommandParser& parser) {
       "Create a plugin project: a stage, its test and a pipeline that runs it", new_plugin_verb);
   add_value(plugin, "name", new_plugin.name, "NAME", "the stage type, as in `use`")->required();
   parser.add_choice(plugin, "--kind", new_plugin.kind,
-                    {"transform", "source", "collector", "sink", "model", "loss"},
-                    "kind of stage; model: a transform that is a neural network; loss: a transform "
-                    "that adds to what an optimizer trains");
-  plugin.add_flag("--tensor", new_plugin.tensor, "use tensors, with LibTorch");
+                    {"transform", "source", "collector", "sink", "tensor", "model", "loss"},
+                    "kind of stage; tensor: a transform on LibTorch's tensors; model: one that is a "
+                    "neural network; loss: one that adds to what an optimizer trains");
   add_value(plugin, "--output", new_plugin.output, "DIR",
             "folder to create; default: named after the stage");
   const auto [pipeline, new_pipeline] = parser.add_to<NewPipelineArguments>(

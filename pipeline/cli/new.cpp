@@ -130,10 +130,8 @@ ExitCode new_plugin_verb(const NewPluginArguments& arguments) {
   const fs::path templates = template_folder() / "plugin";
   const std::string version = seam_version();
   const std::string package = "find_package(Seam " + version.substr(0, version.rfind('.'));
-  // There is only a template with tensors for these.
-  const bool always_tensor = arguments.kind == "model" || arguments.kind == "loss";
   Replacements replacements;
-  if (arguments.tensor || always_tensor) {
+  if (arguments.kind == "tensor" || arguments.kind == "model" || arguments.kind == "loss") {
     replacements = {
         {"find_package(Seam 0.1 REQUIRED)\n", package + " REQUIRED COMPONENTS tensor)\n"},
         {"seam_add_plugin(template_plugin ", "seam_add_plugin(" + word + " TENSOR "},
@@ -154,8 +152,7 @@ ExitCode new_plugin_verb(const NewPluginArguments& arguments) {
   };
   const std::unique_ptr<const fs::path, decltype(remove)> unfinished(&part, remove);
   copy_folder(templates / "project", part, replacements);
-  copy_folder(templates / (arguments.kind + (arguments.tensor && !always_tensor ? "_tensor" : "")),
-              part, replacements);
+  copy_folder(templates / arguments.kind, part, replacements);
   fs::rename(part, folder);
 
   const fs::path prefix = own_prefix();

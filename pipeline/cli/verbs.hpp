@@ -141,8 +141,7 @@ ExitCode doctor_verb(const DoctorArguments& arguments);
 /// Writes a project with a plugin: a stage, its test, a pipeline.
 struct NewPluginArguments {
   std::string name;                ///< of the stage, such as "unsharp_mask" or "acme.unsharp_mask"
-  std::string kind = "transform";  ///< or source, collector, sink, model
-  bool tensor = false;             ///< the stage works on tensors
+  std::string kind = "transform";  ///< or source, collector, sink, tensor, model, loss
   std::string output;              ///< the folder; empty: named after the stage
 };
 ExitCode new_plugin_verb(const NewPluginArguments& arguments);

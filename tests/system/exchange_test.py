@@ -12,7 +12,7 @@ import sys
 from judge import Judge
 
 # One short epoch of small batches.
-SMALL = ["schedule.epochs=1", "stage.train_items.items=56", "stage.pairs.items=6", "stage.pairs.images=4",
+SMALL = ["schedule.epochs=1", "stage.train_items.items=28", "stage.pairs.items=6", "stage.pairs.images=4",
          "stage.pairs.per_epoch=4", "stage.pair_batch.size=24"]
 
 judge = Judge()
@@ -35,4 +35,6 @@ for stage, used in re.findall(r'\[stage\.(\w+)\][^\n]*\nuse = "([\w.]+)"', file.
         ran += 1
         shutil.rmtree(judge.folder / "run", ignore_errors=True)
 judge.holds(ran > 20, f"only {ran} exchanges ran")
+# The network follows the size of the images.
+judge.succeed("run", file, "--quiet", *[f"--set={setting}" for setting in [*SMALL, "stage.resize.height=40"]])
 judge.end()
