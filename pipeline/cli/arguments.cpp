@@ -285,7 +285,7 @@ void add_compare(CommandParser& parser) {
       "compare", "Rank runs by a metric, over seeds and folds",
       "runs/demo-sweep-20260301-093000-1 --metric recall.none.r@1", compare_verb);
   add_value(verb, "runs", compare.runs, "DIR",
-            "folders of runs or sweeps, or folders that contain some")
+            "run folders, sweep folders, or folders that contain them")
       ->required();
   repeatable(verb, "--metric", compare.metrics, "METRIC",
              "metric to rank by, as [FLOW:]STAGE.METRIC; default: the first metric in the runs' "
@@ -403,10 +403,11 @@ void add_new(CommandParser& parser) {
       parent, "plugin", "new plugin acme.unsharp_mask --kind transform",
       "Create a plugin project: a stage, its test and a pipeline that runs it", new_plugin_verb);
   add_value(plugin, "name", new_plugin.name, "NAME", "the stage type, as in `use`")->required();
-  parser.add_choice(plugin, "--kind", new_plugin.kind,
-                    {"transform", "source", "collector", "sink", "tensor", "model", "loss"},
-                    "kind of stage; tensor: a transform on LibTorch's tensors; model: one that is a "
-                    "neural network; loss: one that adds to what an optimizer trains");
+  parser.add_choice(
+      plugin, "--kind", new_plugin.kind,
+      {"transform", "source", "collector", "sink", "tensor", "model", "loss"},
+      "kind of stage; tensor: a transform on LibTorch's tensors; model: one that is a "
+      "neural network; loss: one that adds to what an optimizer trains");
   add_value(plugin, "--output", new_plugin.output, "DIR",
             "folder to create; default: named after the stage");
   const auto [pipeline, new_pipeline] = parser.add_to<NewPipelineArguments>(

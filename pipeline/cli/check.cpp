@@ -150,7 +150,7 @@ std::size_t print_unusable(const std::filesystem::path& skipped) {
   for (std::string line; std::getline(lines, line);) {
     const Json json = parse_json(line);
     if (json.contains("not_listed")) {
-      std::cerr << "and " << json.at("not_listed") << " more\n";
+      std::cerr << "and " << json_line(json.at("not_listed")) << " more\n";
       continue;
     }
     const std::string text =

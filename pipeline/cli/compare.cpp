@@ -8,8 +8,8 @@
 
 #include "pipeline/cli/loading.hpp"
 #include "pipeline/experiments/comparison_text.hpp"
+#include "pipeline/experiments/run_folder.hpp"
 #include "pipeline/experiments/run_list.hpp"
-#include "pipeline/experiments/sweep_plan.hpp"
 #include "pipeline/text/lists.hpp"
 #include "pipeline/text/refuse.hpp"
 #include "pipeline/text/terminal.hpp"
@@ -27,7 +27,10 @@ std::vector<RunFolder> runs_in(const std::vector<std::string>& folders) {
     const bool is_run = is_run_folder(folder);
     std::vector<RunFolder> found =
         is_run ? std::vector{read_run(folder, folder)} : find_runs(folder);
-    if (found.empty()) refuse("'{}' is neither a run folder nor a folder of runs", folder);
+    if (found.empty())
+      refuse(
+          "'{}' is neither a run folder nor a folder of runs; `seam runs` lists the available ones",
+          folder);
     for (RunFolder& run : found) {
       if (!is_run && folders.size() > 1) run.name = (fs::path(folder) / run.name).string();
       if (seen.insert(fs::weakly_canonical(run.path)).second) runs.push_back(std::move(run));

@@ -12,6 +12,7 @@
 #include "pipeline/cli/stage_text.hpp"
 #include "pipeline/config/load.hpp"
 #include "pipeline/plugins/registry.hpp"
+#include "pipeline/run/counted_categories.hpp"
 #include "pipeline/run/network_of.hpp"
 #include "pipeline/run/run.hpp"
 #include "pipeline/run/thread_budget.hpp"
@@ -61,6 +62,13 @@ ExitCode inspect_configured(const InspectArguments& arguments, CheckedPipeline& 
   return ExitCode::success;
 }
 
+bool has_network(const PreparedRun& prepared, const std::string& stage) {
+  if (!prepared.loaded.pipeline) return false;
+  const auto& stages = prepared.loaded.pipeline->stages;
+  const auto found = stages.find(stage);
+  return found != stages.end() && tells_of_network(*found->second);
+}
+
 ExitCode inspect_in_file(const InspectArguments& arguments) {
   if (arguments.markdown) {
     refuse("--markdown describes a stage type, not a stage of a file; omit '{}' and name the type",
@@ -69,7 +77,11 @@ ExitCode inspect_in_file(const InspectArguments& arguments) {
   LoadOptions options = options_of(arguments);
   options.environment = process_environment();
   // Without a description cache, because the stages will be opened.
-  PreparedRun prepared = prepare_run(std::move(options), std::nullopt);
+  PreparedRun prepared = prepare_run(options, std::nullopt);
+  if (has_network(prepared, arguments.stage)) {  // which may have a class for each category
+    options.count_categories = category_count(nullptr, nullptr);
+    prepared = prepare_run(std::move(options), std::nullopt);
+  }
   report_problems(prepared.loaded.problems);
   if (!prepared.loaded.pipeline) return ExitCode::configuration;
   return inspect_configured(arguments, *prepared.loaded.pipeline, arguments.stage,

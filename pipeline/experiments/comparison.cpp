@@ -271,8 +271,8 @@ void note_beside(const std::vector<Score::Beside>& values, std::map<std::string,
 
 std::string why_not_ranked(const RunFolder& run) {
   if (run.state == RunState::missing) return state_text(run.state);
-  std::string text =
-      fmt::format("{} after {} of {} epochs", state_text(run.state), run.epochs_done, run.epochs);
+  std::string text = state_text(run.state);
+  if (run.epochs > 0) text += fmt::format(" after {} of {} epochs", run.epochs_done, run.epochs);
   if (run.state == RunState::running) {
     text = fmt::format("running, {} of {} epochs are done", run.epochs_done, run.epochs);
   }

@@ -68,6 +68,7 @@ std::vector<RunFolder> find_runs(const fs::path& folder) {
         started = read_plan(entry.path()).started;
       } catch (const Error& error) {
         RunFolder broken;
+        broken.path = fs::absolute(entry.path()).lexically_normal();
         broken.name = name;
         broken.state = RunState::failed;
         broken.note = error.full_message();

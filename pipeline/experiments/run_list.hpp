@@ -1,4 +1,4 @@
-/// The runs that a folder holds, for `seam runs`.
+/// The runs that a folder holds, for `seam runs`, `seam compare` and `seam report`.
 ///
 ///     runs/  ── a folder with resolved.toml ──► a run
 ///            └─ a folder with sweep.json    ──► all runs of its plan, including those not started

@@ -15,6 +15,7 @@
 #include "pipeline/config/sweep.hpp"
 #include "pipeline/experiments/run_list.hpp"
 #include "pipeline/plugins/description_cache.hpp"
+#include "pipeline/run/checksum.hpp"
 #include "pipeline/run/clock.hpp"
 #include "pipeline/run/data_files.hpp"
 #include "pipeline/run/files.hpp"
@@ -76,9 +77,23 @@ void refuse_shared_files(const PlannedRun& run, const CheckedPipeline& pipeline,
   }
 }
 
-/// `roles_with` returns the roles of the keys in one of the runs.
+/// A hash of all that can change the run's results but paths, which may differ between machines.
+std::string fingerprint_of(const CheckedPipeline& pipeline) {
+  const Roles& roles = pipeline.spec.roles;
+  std::string text;
+  for (const auto& [key, value] : parameters_of(pipeline.spec.resolved, pipeline.spec.name)) {
+    if (roles.changes_results(key) && !roles.is_path(key)) text += key + "=" + value + "\n";
+  }
+  return sha256(text);
+}
+
+/// `prepare` loads the pipeline of one of the runs; its errors are reported by the caller.
 SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec, const VariantNames& variants,
-                  const std::function<Roles(const PlannedRun&)>& roles_with) {
+                  const std::function<PreparedRun(const PlannedRun&)>& prepare) {
+  const auto roles_with = [&prepare](const PlannedRun& run) {
+    const PreparedRun prepared = prepare(run);
+    return prepared.loaded.pipeline ? prepared.loaded.pipeline->spec.roles : Roles();
+  };
   SweepPlan plan;
   plan.over = request.over.empty() ? spec.over : request.over;
   plan.random = request.random ? request.random : spec.random;
@@ -96,6 +111,10 @@ SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec, const Vari
       random ? draw_runs(axes, *random, roles_with) : plan_runs(axes, random, roles_of({}));
   for (std::size_t at = 0; at < all.size(); ++at) {
     if (request.shard.has(at, 1)) plan.runs.push_back(all[at]);
+  }
+  if (request.shard.of > 1) {
+    const PreparedRun first = prepare(all.front());
+    if (first.loaded.pipeline) plan.first = fingerprint_of(*first.loaded.pipeline);
   }
   plan.set = request.set;
   for (const std::string& variant : request.variants) plan.set.push_back("variant=" + variant);
@@ -360,10 +379,7 @@ CheckedSweep check_sweep(const SweepRequest& request) {
     options.descriptions = descriptions.get();
     return prepare_run(std::move(options), request.threads);
   };
-  sweep.plan = plan_of(request, table.spec, table.variants, [&](const PlannedRun& run) {
-    const PreparedRun prepared = prepare(run);  // its errors are those of the runs below
-    return prepared.loaded.pipeline ? prepared.loaded.pipeline->spec.roles : Roles();
-  });
+  sweep.plan = plan_of(request, table.spec, table.variants, prepare);
   bool sound = true;
   std::map<std::pair<std::string, std::string>, std::string> written;
   for (const PlannedRun& run : sweep.plan.runs) {
@@ -448,6 +464,9 @@ void refuse_other_shards(const SweepPlan& plan, const fs::path& folder) {
     if (other.filename() == folder.filename()) continue;
     const SweepPlan before = read_plan(other);
     std::string difference;
+    if (!before.first.empty() && before.first != plan.first) {
+      difference = "the contents of the pipeline file";
+    }
     if (of(other) != of(folder)) difference = "the number of shards";
     if (before.over != plan.over) difference = "the axes (--over or [sweep])";
     if (before.random != plan.random) difference = "--random";

@@ -20,8 +20,8 @@ constexpr std::string_view page_mark = "<!DOCTYPE html>\n<!-- seam report -->";
 
 /// JSON as the content of a script element, which ends at "</script" and is confused by "<!--".
 std::string script_safe(const Json& data) {
-  constexpr bool ascii = true;  // Unicode line separators would end lines of the script
-  return replaced(data.dump(-1, ' ', ascii, Json::error_handler_t::replace), "<", "\\u003c");
+  // ASCII, because Unicode line separators would end lines of the script.
+  return replaced(ascii_json(data), "<", "\\u003c");
 }
 
 std::string part(std::string_view name, std::string_view title, const Json& data) {

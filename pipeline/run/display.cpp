@@ -41,6 +41,24 @@ std::string bar_text(double share, const Screen& screen) {
   return "[" + painted(screen, Paint::cyan, filled) + std::string(cells - done, ' ') + "]";
 }
 
+std::uint64_t expected_packets(const FlowView& view) {
+  const std::uint64_t finished = view.progress->finished;
+  return std::max(view.expected.value_or(finished), finished);
+}
+
+/// Of the flow, at its rate so far; 0 if unknown.
+double flow_seconds_left(const FlowView& view, double seconds) {
+  const std::uint64_t finished = view.progress->finished;
+  if (!view.expected || finished == 0) return 0;
+  const auto left = static_cast<double>(expected_packets(view) - finished);
+  return left * seconds / static_cast<double>(finished);
+}
+
+std::optional<double> run_seconds_left(const FlowView& view, double seconds) {
+  if (!view.run_seconds_left) return std::nullopt;
+  return std::max(*view.run_seconds_left - seconds, flow_seconds_left(view, seconds));
+}
+
 std::vector<Part> parts_of(const FlowView& view, double seconds) {
   std::vector<Part> parts;
   if (view.epochs > 0) {
@@ -48,9 +66,9 @@ std::vector<Part> parts_of(const FlowView& view, double seconds) {
   }
   parts.push_back({always, view.flow});
   const std::uint64_t finished = view.progress->finished;
-  const std::uint64_t expected = std::max(view.expected.value_or(finished), finished);
-  parts.push_back({5, view.expected ? count_text(finished) + "/" + packets_text(expected)
-                                    : packets_text(finished)});
+  parts.push_back({5, view.expected
+                          ? count_text(finished) + "/" + packets_text(expected_packets(view))
+                          : packets_text(finished)});
   const double rate = seconds > 0 ? static_cast<double>(finished) / seconds : 0;
   if (seconds > 0) parts.push_back({2, rate_text(rate)});
   if (const auto latest = view.metrics->latest()) {
@@ -62,14 +80,12 @@ std::vector<Part> parts_of(const FlowView& view, double seconds) {
     parts.push_back(
         {0, fmt::format("{} queued for {}", count_text(fullest->waiting), fullest->stage)});
   }
-  double flow_left = 0;
   if (view.expected && rate > 0) {
-    flow_left = static_cast<double>(expected - finished) / rate;
-    parts.push_back({3, fmt::format("flow ends in {}", duration_text(flow_left))});
+    const double left = flow_seconds_left(view, seconds);
+    parts.push_back({3, fmt::format("flow ends in {}", duration_text(left))});
   }
-  if (view.run_seconds_left) {
-    const double left = std::max(*view.run_seconds_left - seconds, flow_left);
-    parts.push_back({6, fmt::format("run ends in {}", duration_text(left))});
+  if (const auto left = run_seconds_left(view, seconds)) {
+    parts.push_back({6, fmt::format("run ends in {}", duration_text(*left))});
   }
   return parts;
 }
@@ -124,7 +140,7 @@ std::string progress_json(const FlowView& view, double seconds) {
                     {"seconds", seconds},
                     {"metric", latest ? Json(latest->first) : Json()},
                     {"value", latest ? Json(latest->second) : Json()},
-                    {"run_seconds_left", or_null(view.run_seconds_left)}}) +
+                    {"run_seconds_left", or_null(run_seconds_left(view, seconds))}}) +
          "\n";
 }
 

@@ -8,8 +8,12 @@ std::string json_line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string json_lines(const Json& json) {
+std::string indented_json(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string ascii_json(const Json& json) {
+  return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 Json parse_json(const std::string& text) {

@@ -3,7 +3,7 @@
 ///     json_line({{"stage", "loss"}, {"value", 0.25}})     {"stage":"loss","value":0.25}
 ///
 /// Text is parsed and written in json.cpp only: a source that calls Json::parse() or dump() takes
-/// the compiler seconds longer.
+/// seconds longer to compile.
 #pragma once
 
 #include <iosfwd>
@@ -19,12 +19,15 @@ using Json = nlohmann::ordered_json;
 std::string json_line(const Json& json);
 
 /// The same, one value per line.
-std::string json_lines(const Json& json);
+std::string indented_json(const Json& json);
+
+/// On one line, with only ASCII characters.
+std::string ascii_json(const Json& json);
 
 /// Throws Json::exception for text that is not JSON.
 Json parse_json(const std::string& text);
 
-/// Returns a discarded value, which is no object and no array, for text that is not JSON.
+/// Returns a discarded value, which is neither an object nor an array, for text that is not JSON.
 Json try_parse_json(const std::string& text);
 Json try_parse_json(std::istream& text);
 

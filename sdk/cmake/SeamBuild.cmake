@@ -81,7 +81,8 @@ function(seam_use_libtorch name visibility)
   endif()
 endfunction()
 
-# -O1, a quarter to a third faster to compile: for tests, and for code that spends its time in LibTorch or waits for files.
+# Compiles the target with -O1, which takes a quarter to a third less time: for tests, and for code that waits for LibTorch
+# or for files.
 function(seam_optimise_less name)
   target_compile_options(${name} PRIVATE $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:RelWithDebInfo>>:-O1>)
 endfunction()
@@ -141,6 +142,9 @@ function(seam_add_stages name)
   set(source "${CMAKE_CURRENT_BINARY_DIR}/seam_${name}.cpp")
   file(CONFIGURE OUTPUT "${source}" CONTENT "#include <seam/plugin.hpp>\n\n${includes}\nSEAM_PLUGIN(${classes})\n" @ONLY)
   seam_add_plugin(${name} ${ARGN} SOURCES "${source}")
+  if(NOT name STREQUAL "loss")  # whose headers compute
+    seam_optimise_less(${name})
+  endif()
 endfunction()
 
 # seam_test(NAME [SOURCES ...] [ONLY expression] [EXCLUDE expression] LINK ... [TENSOR])

@@ -159,10 +159,12 @@ void Folder::open(Context& context) {
   rows.reserve(found.pictures.size());
   for (const fs::path& picture : found.pictures) {
     const std::string folder = class_of(picture);
-    if (items == FolderItems::by_class && folder.empty()) {
+    const bool by_folder = items == FolderItems::by_class || items == FolderItems::by_folder;
+    if (by_folder && folder.empty()) {
       throw Error("'" + (root_ / picture).string() +
-                  "' is not in a folder of 'root', but items is \"class\"; move it into one, or "
-                  "set items = \"picture\"");
+                  "' is not in a folder of 'root', but items is " +
+                  (items == FolderItems::by_class ? "\"class\"" : "\"folder\"") +
+                  "; move it into one, or set items = \"picture\"");
     }
     const auto known = std::find(vocabulary.begin(), vocabulary.end(), folder);
     if (known == vocabulary.end()) {

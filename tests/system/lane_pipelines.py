@@ -58,4 +58,4 @@ keep = 100
 """
 
 # A flow is long enough to be interrupted.
-LONG = CHAIN.replace("per_epoch = 6", "per_epoch = 30")
+LONG = CHAIN.replace("per_epoch = 6", "per_epoch = 60")

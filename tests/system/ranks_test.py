@@ -84,7 +84,7 @@ judge.succeed("run", "--resume", "repeated")
 judge.check("stopped without a point, resumed by one process", judge.results("repeated") == long)
 
 # A job whose time is up is continued by another one.
-code, errors = end(start(2, "run", "long.toml", "--run-dir", "limited", "--time-limit", "1s", *lanes(4)))
+code, errors = end(start(2, "run", "long.toml", "--run-dir", "limited", "--time-limit", "2s", *lanes(4)))
 judge.check(f"a time limit: exit code\n{errors}\n", code, 4)
 judge.run("long.toml", "limited", "--resume-if-present", "--set", "pipeline.lanes=4")  # slow ones have not begun
 judge.check("with a time limit, resumed by one process", judge.results("limited") == long)

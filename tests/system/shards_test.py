@@ -320,6 +320,9 @@ for why, options in (("the axes", ("--over", "stage.batch.size=3,4,6")), ("the n
                      ("--set", ("--set", "pipeline.seed=3")), ("--random", ("--random", "2"))):
     settings = dict(zip(sweep[2::2], sweep[3::2])) | {"--shard": "0/2"} | {options[0]: options[1]}
     judge.refused(why, f"part-00001-of-00002' was planned differently: {why}", *sweep[:2], *itertools.chain(*settings.items()))
+(folder / "job.toml").write_text(PIPELINE.replace("width = 8", "width = 16"))
+judge.refused("an edited file", "was planned differently: the contents of the pipeline file", *sweep, "--shard", "0/2")
+(folder / "job.toml").write_text(PIPELINE)
 judge.succeed(*sweep, "--shard", "0/2")
 judge.refused("another sweep", "was planned differently: --set", *sweep, "--shard", "0/2", "--set", "pipeline.seed=3")
 shutil.rmtree(folder / "swept/part-00000-of-00002")

@@ -26,9 +26,9 @@ CASES = (
     ("inshop-embedding.toml", 400, []),
     ("inshop-capsules.toml", 400, ["--variant", "own_weights"]),
     ("inshop-capsules.toml", 400, ["--variant", "rccapsnet"]),
-    ("inshop-sccapsnet.toml", 6, ["--set", "stage.model.classes=23", "--set", "stage.model.train_mask=none", "--set", "stage.triplets.multiple_of=1", "--set", "stage.triplets.per_epoch=8"]),
-    ("siamese/att-scnet.toml", 16, ["--set", "stage.train_pairs.count=8"]),
-    ("siamese/att-alexnet.toml", 16, ["--set", "stage.train_pairs.count=8"]),
+    ("inshop-sccapsnet.toml", 6, ["--set", "stage.model.classes=23", "--set", "stage.model.train_mask=none"]),
+    ("siamese/att-scnet.toml", 16, []),
+    ("siamese/att-alexnet.toml", 32, []),
 )
 TRAIN_ONLY = ("schedule.before=[]", "schedule.floors=[]", "schedule.after=[]", "schedule.epochs=1",
               'schedule.each_epoch=["train"]')

@@ -35,9 +35,9 @@ namespace seam {
 /// records metrics: `loss`, the result of compute(); `total`, the weighted sum that the next stage
 /// gets; and the values measured by compute(). In training, only batches that the optimizer
 /// accepted are recorded, so that skipped ones are not in a mean. In evaluation there is one value
-/// per flow, in which batches are weighted by their rows, so that it does not depend on how images
-/// are divided into batches. There, a batch with a non-finite loss is an error, because no
-/// optimizer checks it.
+/// per flow, in which batches are weighted by their rows, so that a smaller last batch does not
+/// count as much as the others; a loss over pairs within a batch still depends on the batches.
+/// There, a batch with a non-finite loss is an error, because no optimizer checks it.
 class Loss : public Compute<Transform>, public Trainable {
  public:
   void begin(Context& /*context*/) final;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <limits>
 #include <string>
 #include <vector>
@@ -30,6 +31,23 @@ TEST(JsonLine, NumbersReadBackAsTheSame) {
 TEST(JsonLine, WhatIsNotFiniteIsStillJson) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(json_line({{"value", infinity}}), R"({"value":null})");
+}
+
+TEST(IndentedJson, HasOneValuePerLine) {
+  EXPECT_EQ(indented_json({{"b", 1}, {"a", "x"}}), "{\n \"b\": 1,\n \"a\": \"x\"\n}");
+}
+
+TEST(AsciiJson, EscapesOtherCharacters) {
+  EXPECT_EQ(ascii_json("ö\u2028"), R"("\u00f6\u2028")");
+}
+
+TEST(ParseJson, ThrowsOrReturnsWhatIsNeitherObjectNorArray) {
+  EXPECT_EQ(json_line(parse_json(R"({"b":1,"a":[2]})")), R"({"b":1,"a":[2]})");
+  EXPECT_THROW(parse_json("{"), Json::exception);
+  std::ifstream missing("no/such/file");
+  for (const Json& json : {try_parse_json("{"), try_parse_json(""), try_parse_json(missing)}) {
+    EXPECT_FALSE(json.is_object() || json.is_array());
+  }
 }
 
 }  // namespace seam::host::json_test

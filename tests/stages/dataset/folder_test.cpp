@@ -104,7 +104,10 @@ TEST_F(FolderStage, AsksWhatFoldersMeanWhereTheRootHasPicturesToo) {
   write("a.jpg");
   EXPECT_THAT(error_of([&] { make()->open(); }), AllOf(HasSubstr("'a.jpg'"), HasSubstr("'x/b.jpg'"),
                                                        HasSubstr("items = \"picture\"")));
-  EXPECT_REFUSED(make()->set("items", "class").open(), Fault::data, "is not in a folder of 'root'");
+  for (const char* by_folder : {"class", "folder"}) {
+    EXPECT_REFUSED(make()->set("items", by_folder).open(), Fault::data,
+                   "is not in a folder of 'root'");
+  }
   const auto harness = make();
   harness->set("items", "picture");
   EXPECT_THAT(rows(*harness),

@@ -81,7 +81,7 @@ SEAM_PLUGIN_PATH=$work/my_transform/build/lib/seam/plugins seam plugins | grep -
 quietly cmake --install "$work/my_transform/build" --prefix "$work/seam"
 seam inspect acme.my_transform > "$work/inspected" || fail "an installed plugin is not found"
 
-# A loss with its own weights, the components, and an unedited tensor stage.
+# A loss with its own weights, and the components.
 examples=(proxy_nca)
 if $all; then examples+=(csv_table equalise reranking); fi
 for example in "${examples[@]}"; do
@@ -108,7 +108,7 @@ for kind in model loss; do
   build_and_test "$work/my_$kind"
 done
 
-# The build folder is itself a package.
+# An unedited tensor stage, with the build folder as the package.
 quietly seam new plugin acme.my_tensor --kind tensor
 build_and_test "$work/my_tensor" "-DSeam_DIR=$build_tree/lib/cmake/Seam"
 seam plugins --load --plugin-path "$work/my_tensor/build/lib/seam/plugins" > "$work/plugins"
