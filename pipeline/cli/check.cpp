@@ -161,36 +161,54 @@ std::size_t print_unusable(const std::filesystem::path& skipped) {
   return seen.size();
 }
 
-/// Returns the source at `node` and the stages that prepare its images, in order.
-std::vector<std::string> preparing_chain(const CheckedPipeline& pipeline, const FlowSpec& flow,
-                                         std::size_t node) {
-  std::vector<std::string> chain{flow.nodes[node].stage};
-  std::set<std::string> fields;
-  const auto provide = [&](const StageRunner& stage) {
-    for (const FieldInfo& field : stage.description().provides) fields.insert(field.name);
-  };
-  provide(*pipeline.stages.at(chain.front()));
-  for (;;) {
-    // At a fork, follow the first branch.
-    const auto next = std::ranges::find_if(flow.nodes, [&](const FlowNode& one) {
-      return one.inputs.size() == 1 && one.inputs.front() == node;
-    });
-    if (next == flow.nodes.end()) return chain;
-    node = static_cast<std::size_t>(next - flow.nodes.begin());
-    const StageRunner& stage = *pipeline.stages.at(next->stage);
-    if (stage.kind() == StageKind::collector && !stage.description().replaces_packets) continue;
+using Chain = std::vector<std::string>;
+
+void add_provided(const StageRunner& stage, std::set<std::string>& fields) {
+  for (const FieldInfo& field : stage.description().provides) fields.insert(field.name);
+}
+
+/// Adds the ways on from `node`, one per branch, to a batch, a tensor or a join. `chain`: the
+/// stages so far; `fields`: what they provide.
+void add_chains(const CheckedPipeline& pipeline, const FlowSpec& flow, std::size_t node,
+                const Chain& chain, const std::set<std::string>& fields,
+                std::vector<Chain>& chains) {
+  bool is_end = true;
+  for (std::size_t next = 0; next < flow.nodes.size(); ++next) {
+    if (flow.nodes[next].inputs != std::vector{node}) continue;
+    const StageRunner& stage = *pipeline.stages.at(flow.nodes[next].stage);
+    const bool is_sampler =
+        stage.kind() == StageKind::collector && !stage.description().replaces_packets;
     const bool is_transform =
         stage.kind() == StageKind::transform || stage.kind() == StageKind::parallel_transform;
     const bool fed = std::ranges::all_of(stage.description().needs, [&](const FieldInfo& field) {
       return fields.contains(field.name);
     });
-    if (!is_transform || !fed || stage.on_compute_thread()) return chain;
-    chain.push_back(next->stage);
-    provide(stage);
+    const bool prepares = is_transform && fed && !stage.on_compute_thread();
+    if (!is_sampler && !prepares) continue;
+    is_end = false;
+    Chain longer = chain;
+    std::set<std::string> more = fields;
+    if (prepares) {
+      longer.push_back(flow.nodes[next].stage);
+      add_provided(stage, more);
+    }
+    add_chains(pipeline, flow, next, longer, more, chains);
   }
+  if (is_end) chains.push_back(chain);
 }
 
-FlowSpec flow_of(const std::vector<std::string>& chain, std::string name) {
+/// The source at `node` and the stages that prepare its images, in order, for each branch.
+std::vector<Chain> preparing_chains(const CheckedPipeline& pipeline, const FlowSpec& flow,
+                                    std::size_t node) {
+  std::vector<Chain> chains;
+  std::set<std::string> fields;
+  const std::string& source = flow.nodes[node].stage;
+  add_provided(*pipeline.stages.at(source), fields);
+  add_chains(pipeline, flow, node, {source}, fields, chains);
+  return chains;
+}
+
+FlowSpec flow_of(const Chain& chain, std::string name) {
   FlowSpec flow;
   flow.name = std::move(name);
   for (std::size_t at = 0; at < chain.size(); ++at) {
@@ -203,26 +221,27 @@ FlowSpec flow_of(const std::vector<std::string>& chain, std::string name) {
   return flow;
 }
 
-/// Returns one flow per source of the scheduled flows, named after the source: its serial and
-/// parallel transforms up to the first batch or tensor. Samplers are skipped, because they repeat
-/// and drop packets, and the flow ends at a stage that needs a sampler's fields. Equal flows are
-/// returned once.
+/// Returns one flow per source of the scheduled flows and branch, named after the source: its
+/// serial and parallel transforms up to the first batch, tensor or join. Samplers are skipped,
+/// because they repeat and drop packets, and the flow ends at a stage that needs a sampler's
+/// fields. Equal flows are returned once.
 ///
 ///     train_items -> pairs -> decode -> resize -> pair_batch -> model -> ...
 ///          └──────────────────► decode -> resize
 std::vector<FlowSpec> data_flows(const CheckedPipeline& pipeline) {
   std::vector<FlowSpec> flows;
-  std::set<std::vector<std::string>> seen;
+  std::set<Chain> seen;
   for (const std::string& scheduled : scheduled_flows(pipeline.spec.schedule)) {
     const FlowSpec& flow = flow_named(pipeline.spec, scheduled);
     for (std::size_t node = 0; node < flow.nodes.size(); ++node) {
       if (!flow.nodes[node].inputs.empty()) continue;
-      const std::vector<std::string> chain = preparing_chain(pipeline, flow, node);
-      if (chain.size() < 2 || !seen.insert(chain).second) continue;
-      const auto uses = std::ranges::count_if(
-          flows, [&](const FlowSpec& one) { return one.nodes.front().stage == chain.front(); });
-      flows.push_back(flow_of(
-          chain, chain.front() + (uses > 0 ? "_" + std::to_string(uses + 1) : std::string())));
+      for (const Chain& chain : preparing_chains(pipeline, flow, node)) {
+        if (chain.size() < 2 || !seen.insert(chain).second) continue;
+        const auto uses = std::ranges::count_if(
+            flows, [&](const FlowSpec& one) { return one.nodes.front().stage == chain.front(); });
+        flows.push_back(flow_of(
+            chain, chain.front() + (uses > 0 ? "_" + std::to_string(uses + 1) : std::string())));
+      }
     }
   }
   return flows;
