@@ -1,8 +1,8 @@
-"""One embedding job in shards: shards_test.py SEAM.
+"""One embedding job in shards: shards_test.py SEAM PLUGINS.
 
-The pictures are those of SEAM_TEST_DATA, else a drawn wardrobe, and one that is damaged. They are cropped at random, and the
-network has a dense layer, whose results depend on the batch. 1, 3 and 8 shards, put together by the column `number`, must have
-the bytes of one process's files, also after kills.
+The pictures are those of SEAM_TEST_DATA, else a drawn wardrobe, and one that is damaged. They are cropped at random, and their
+embeddings depend on the batch. 1, 3 and 8 shards, put together by the column `number`, must have the bytes of one process's
+files, also after kills.
 """
 
 import itertools
@@ -13,6 +13,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 
 from judge import Judge, embeddings
 
@@ -35,6 +36,8 @@ width = 64
 [stage.batch]
 use = "batch"
 size = 16
+[stage.centre]
+use = "test.centre"
 [stage.model]
 use = "model.cnn_embedding"
 width = 8
@@ -42,7 +45,7 @@ channels = 64
 [stage.embeddings]
 use = "export.embeddings"
 [flow]
-embed = "pictures -> decode -> augment -> resize -> batch -> model -> embeddings"
+embed = "pictures -> decode -> augment -> resize -> batch -> centre -> model -> embeddings"
 [schedule]
 epochs = 1
 """
@@ -72,6 +75,7 @@ PICTURES = 110  # in 7 batches; the last one has 14
 
 judge = Judge()
 folder = judge.folder
+os.environ["SEAM_PLUGIN_PATH"] = sys.argv[2]
 
 
 def draw_pictures():
@@ -136,9 +140,8 @@ for shards in (1, 3, 8):  # 8 are more than batches
     judge.check(f"{shards} shards", together(f"of{shards}"),
                 ([row for row, _ in whole], b"".join(vector for _, vector in whole)))
     judge.check(f"{shards} shards are listed", listed(f"of{shards}", 0), set())
-judge.run("job.toml", "other_batches", "--set", "stage.batch.size=1")
-judge.holds(bytes_of(folder / "other_batches")[0] != bytes_of(folder / "whole")[0],
-            "the network does not depend on its batches, so this test shows little")
+judge.run("job.toml", "other_batches", "--set", "stage.batch.size=2")
+judge.holds(bytes_of(folder / "other_batches")[0] != bytes_of(folder / "whole")[0], "embeddings depend on the batch")
 
 # The parts are one set for `retrieval.embedded`: its file and its neighbours are those of one process.
 (folder / "united.toml").write_text(EMBEDDED + '[stage.embeddings]\nuse = "export.embeddings"\n'
@@ -146,7 +149,7 @@ judge.holds(bytes_of(folder / "other_batches")[0] != bytes_of(folder / "whole")[
 for parts in ("of1", "of3", "whole"):
     judge.run("united.toml", f"united_{parts}", "--set", f"stage.embedded.folder={parts}")
     judge.check(f"{parts} as one file", bytes_of(folder / f"united_{parts}"), bytes_of(folder / "whole"))
-gallery = "pictures -> decode -> augment -> resize -> batch -> model"
+gallery = "pictures -> decode -> augment -> resize -> batch -> centre -> model"
 for name, flow in (("searched", "embedded"), ("computed", gallery)):
     search = PIPELINE.split("[stage.embeddings]", maxsplit=1)[0] + EMBEDDED + SEARCH
     (folder / f"{name}.toml").write_text(search + f'gallery = "{flow} -> index"\n'

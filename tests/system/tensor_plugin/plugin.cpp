@@ -45,6 +45,22 @@ class Digest final : public Transform {
   }
 };
 
+/// Subtracts the mean of each batch, so that an image's embedding depends on the other images.
+class Centre final : public ParallelTransform {
+ public:
+  static constexpr std::string_view name = "test.centre";
+
+  void declare(Declaration& d) override {
+    d.doc("Subtracts the mean of the batch.");
+    d.needs(field::images);
+    d.provides(field::images);
+  }
+  void process(Packet& packet, Context& /*context*/) const override {
+    const Tensor images = packet.get(field::images);
+    packet.set(field::images, images - images.mean(0, true));
+  }
+};
+
 /// Reports at the end of each flow how many threads the process has, and how many LibTorch uses on
 /// this thread.
 class CountThreads final : public Transform {
@@ -149,5 +165,5 @@ class Raise final : public ParallelTransform {
 }  // namespace
 }  // namespace seam::test
 
-SEAM_PLUGIN(seam::test::Digest, seam::test::CountThreads, seam::test::CountWorkers,
-            seam::test::OneBatch, seam::test::Raise)
+SEAM_PLUGIN(seam::test::Digest, seam::test::Centre, seam::test::CountThreads,
+            seam::test::CountWorkers, seam::test::OneBatch, seam::test::Raise)
