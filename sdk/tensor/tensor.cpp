@@ -123,9 +123,9 @@ Tensor saved_tensor(const Archive& archive, const std::string& name, torch::Scal
 namespace detail {
 namespace {
 
-/// Calls MKL's vector functions from one thread, because their first call is not safe: if two
-/// threads make it at nearly the same time, one of them may compute with relative errors of 1e-4
-/// once. LibTorch 2.13 on an Intel Xeon did so in 9 % of short runs.
+/// Makes the first call of MKL's vector functions from one thread. That call is not thread-safe: if
+/// two threads make it at nearly the same time, the result of one may have relative errors of 1e-4,
+/// as in 9 % of short runs with LibTorch 2.13 on an Intel Xeon.
 void initialise_mkl() {
   static const bool done = [] {
     const torch::NoGradGuard no_gradient;

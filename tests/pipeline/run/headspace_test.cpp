@@ -64,9 +64,9 @@ TEST_F(HeadspaceTest, RepeatsTheFirstBatchForTheStepAlone) {
   EXPECT_EQ(measured.maker, "slow");
   EXPECT_THAT(measured.step, ElementsAre("model", "adam"));
   EXPECT_EQ(arrived_.count(1), 1U);
-  EXPECT_GT(arrived_.count(0), 1U) << "alone";
+  EXPECT_GT(arrived_.count(0), 50U) << "alone";
   EXPECT_GT(static_cast<std::int64_t>(arrived_.size()), slow_calls_) << "alone, without 'slow'";
-  EXPECT_GT(measured.alone, measured.whole) << "without the wait";
+  EXPECT_GT(measured.alone, 3 * measured.whole) << "no wait instead of 20 ms for each";
   EXPECT_THAT(to_text(measured), HasSubstr("The input is the limit"));
   EXPECT_THAT(stages_, Not(Contains(::testing::Key("the repeated batch"))));
   for (const StageCount& count : result.stages) EXPECT_TRUE(stages_.contains(count.stage));
