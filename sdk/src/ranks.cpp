@@ -14,7 +14,7 @@ std::chrono::milliseconds time_of(Patience patience) {
 }
 
 /// The time for which a rank that fails waits for others that are about to exchange something.
-constexpr std::chrono::seconds patience_of_failing{10};
+constexpr std::chrono::minutes patience_of_failing{1};
 
 /// The first byte of a word; the second one of a failure is its fault.
 constexpr char going_on = 'g';

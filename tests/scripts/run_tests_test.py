@@ -43,7 +43,7 @@ class RunTests(unittest.TestCase):
         starts.unlink(missing_ok=True)
         report = self.build / "report.xml"
         report.unlink(missing_ok=True)
-        ran = subprocess.run([RUN_TESTS, self.build, "--junit", report, "--timeout", "2", *options],
+        ran = subprocess.run([RUN_TESTS, self.build, "--junit", report, *options],
                              capture_output=True, text=True, timeout=100)
         outcomes = {}
         if report.exists():
@@ -81,7 +81,7 @@ class RunTests(unittest.TestCase):
 
     def test_a_case_that_ends_its_process_fails_alone(self):
         self.add_fakes("broken")
-        ran = self.run_tests("-j", "1")
+        ran = self.run_tests("-j", "1", "--timeout", "6")
         self.assertEqual(ran.code, 1)
         self.assertEqual(ran.outcomes, {"Fake.passes": "passed", "Fake.fails": "failure", "Fake.crashes": "failure",
                                         "Fake.exits": "failure", "Fake.hangs": "failure", "Fake.passes_last": "passed"})
@@ -90,7 +90,7 @@ class RunTests(unittest.TestCase):
         child = pathlib.Path("/proc", (self.build / "starts.child").read_text(), "status")
         self.assertTrue(not child.exists() or "State:\tZ" in child.read_text(), "its child is still alive")
         for text in ("expected 1, got 2", "before the crash\nthe process ended in this case: signal SIGSEGV",
-                     "in this case: exit code 0", "in this case: more than 2 s", "\n  Fake.hangs (broken)\n"):
+                     "in this case: exit code 0", "in this case: more than 6 s", "\n  Fake.hangs (broken)\n"):
             self.assertIn(text, ran.output)
 
     def test_an_error_at_exit_is_a_failure(self):

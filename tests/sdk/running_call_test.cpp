@@ -14,6 +14,9 @@
 #include <tuple>
 #include <utility>
 
+#include "tests/support/kept_environment.hpp"
+#include "tests/temporary_folder.hpp"
+
 namespace seam::running_call_test {
 
 using testing::Harness;
@@ -56,12 +59,18 @@ class Ending final : public Transform {
 
 class RunningCallTest : public ::testing::TestWithParam<std::tuple<Call, Way>> {
  protected:
-  // Forked children are not checked.
-  RunningCallTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+  RunningCallTest() {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // forked children are not checked
+    ::setenv("TMPDIR", folder_.path().c_str(), 1);   // of children, which remove nothing
+  }
 
   [[nodiscard]] static std::unique_ptr<Stage> stage() {
     return std::make_unique<Ending>(std::get<0>(GetParam()), std::get<1>(GetParam()));
   }
+
+ private:
+  test::TemporaryFolder folder_;
+  test::KeptEnvironment environment_;
 };
 
 TEST_P(RunningCallTest, AStageThatEndsTheProgramFailsItsTest) {

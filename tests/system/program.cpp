@@ -132,16 +132,21 @@ void Program::close_output() {
 
 namespace {
 
-/// Milliseconds between two repeated signals.
+// Milliseconds.
 constexpr int between_signals = 20;
+constexpr int between_requests = 310;  // signals within 300 ms are one request
+constexpr int for_an_answer = 5000;
 
 }  // namespace
 
-void Program::signal_until_error_text(int number, const std::string& text) {
+void Program::request_until_error_text(int number, const std::string& text) {
+  int patience = between_requests;
   while (err_text_.find(text) == std::string::npos) {
-    signal(number);
     pollfd written{err_, POLLIN, 0};
-    if (::poll(&written, 1, between_signals) > 0 && !read_some(err_, err_text_)) {
+    if (::poll(&written, 1, patience) == 0) {
+      signal(number);
+      patience = for_an_answer;
+    } else if (!read_some(err_, err_text_)) {
       throw std::runtime_error("the program ended without saying '" + text + "':\n" + err_text_);
     }
   }

@@ -87,6 +87,7 @@ TEST_F(SweepTest, ARunDoesNotOutliveAKilledSweep) {
   const Finished refused = seam({"sweep", "--resume", "out"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("is still in progress (process "));
+  wait_for_text(here() / "out/output/amount=1,seed=1.txt", "stopping after the current step");
   gate.open();
   wait_until_free(here() / "out/amount=1,seed=1");
   EXPECT_THAT(seam({"runs", "out"}).out, HasSubstr("stopped"));

@@ -238,7 +238,7 @@ TEST_F(FlowTest, LargeBatchesLeaveRoomForPictures) {
   add<ParallelCall>("enter", [&](Packet&, Context&) { ++inside; });
   add<Call<Transform>>("leave", [&](Packet& packet, Context&) {
     // Until the source has made as many packets as it may; not forever, so that the test can fail.
-    for (int i = 0; packet.get(number) == 800 && inside < 32 && i < 2'000'000; ++i) {
+    for (int i = 0; packet.get(number) == 800 && inside < 32 && i < 20'000'000; ++i) {
       std::this_thread::yield();
     }
     most = std::max(most, inside.load());

@@ -19,25 +19,21 @@ namespace seam::stages::decode_test {
 
 using seam::testing::Harness;
 
+std::filesystem::path written(const test::TemporaryFolder& folder, const std::string& name,
+                              const test::Bytes& bytes) {
+  return folder.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
 /// Image files that exist while they are in use.
 const auto conformance = testing::conformance<Decode>({
     .packets =
         [](testing::Harness&) {
-          const std::filesystem::path folder =
-              std::filesystem::path(::testing::TempDir()) / "seam decode conformance";
-          std::filesystem::create_directories(folder);
+          static const test::TemporaryFolder folder;
           std::vector<Packet> packets(5);
           for (std::size_t at = 0; at < packets.size(); ++at) {
             const int side = 8 + static_cast<int>(at);
-            const std::filesystem::path file = folder / (std::to_string(side) + ".png");
             const test::Bytes bytes = test::encode(test::smooth_picture(side, 9), ".png");
-            // Written atomically, because another test's process may be reading it.
-            const std::filesystem::path part = file.string() + std::to_string(::getpid());
-            std::ofstream(part, std::ios::binary)
-                .write(reinterpret_cast<const char*>(bytes.data()),
-                       static_cast<std::streamsize>(bytes.size()));
-            std::filesystem::rename(part, file);
-            packets[at].set(field::path, file);
+            packets[at].set(field::path, written(folder, std::to_string(side) + ".png", bytes));
           }
           return packets;
         },
@@ -48,7 +44,7 @@ class DecodeTest : public ::testing::Test {
  protected:
   [[nodiscard]] std::filesystem::path write(const std::string& name,
                                             const test::Bytes& bytes) const {
-    return folder_.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    return written(folder_, name, bytes);
   }
 
   [[nodiscard]] static Packet packet_for(const std::filesystem::path& path, int line = 7) {
