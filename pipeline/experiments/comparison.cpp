@@ -315,9 +315,6 @@ std::string file_of(const RunFolder& run) {
   return is_sweep_folder(sweep) ? read_plan(sweep).file : run.pipeline;
 }
 
-constexpr const char* cut_metrics =
-    "its metrics.jsonl lacks values that score.json has; restore metrics.jsonl";
-
 /// Adds the further metrics. With WhichEpoch::best, they are taken from the epoch in which the
 /// ranking metric was best: `value`. Returns false if a metric was not measured, and adds the run
 /// to `unranked`.
@@ -340,10 +337,6 @@ bool add_further(const RunFolder& run, const std::vector<Score>& headlines, Comp
           {run.name, other_epoch ? fmt::format("it did not record {} in its best epoch, {}", metric,
                                                value.epoch + 1)
                                  : why_not_measured(run, metric, flow)});
-      return false;
-    }
-    if (comparison.which == WhichEpoch::last && is_cut(headlines, metric, *own)) {
-      comparison.unranked.push_back({run.name, cut_metrics});
       return false;
     }
     const std::string stage = metric.substr(0, metric.find('.'));
@@ -407,6 +400,11 @@ Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoic
   comparison.further = choice.further;
   std::vector<MetricValue> values;
   std::erase_if(complete, [&](const RunFolder& run) {
+    if (is_cut(run.path, headlines_of[run.path])) {
+      comparison.unranked.push_back(
+          {run.name, "its metrics.jsonl lacks values that score.json has; restore metrics.jsonl"});
+      return true;
+    }
     const auto value = choose_value(read_metric(run.path, comparison.metric), comparison.metric,
                                     comparison.flow, comparison.which, comparison.better);
     if (value) {
@@ -424,10 +422,6 @@ Comparison compare_runs(const std::vector<RunFolder>& all, const ComparisonChoic
     const RunFolder& run = complete[at];
     const MetricValue& value = values[at];
     const std::vector<Score>& headlines = headlines_of.at(run.path);
-    if (choice.which == WhichEpoch::last && is_cut(headlines, comparison.metric, value)) {
-      comparison.unranked.push_back({run.name, cut_metrics});
-      continue;
-    }
     ScoredRun own;
     own.name = run.name;
     own.parameters = run.parameters;

@@ -1,6 +1,8 @@
 #include "pipeline/experiments/metric_values.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 
 #include "pipeline/run/metrics_file.hpp"
@@ -10,6 +12,43 @@
 
 namespace seam::host {
 namespace fs = std::filesystem;
+namespace {
+
+using ValuesByMetric = std::map<std::string, std::vector<MetricValue>>;
+
+/// read_metric() of these metrics.
+ValuesByMetric read_values(const fs::path& run, const std::set<std::string>& metrics) {
+  ValuesByMetric values;
+  std::map<std::string, std::vector<std::uint64_t>> steps;
+  read_metrics(run / "metrics.jsonl", [&](MetricLine&& line) {
+    const std::string metric = line.metric();
+    if (!metrics.contains(metric)) return;
+    std::vector<MetricValue>& own = values[metric];
+    const bool same = !own.empty() && own.back().epoch == line.epoch &&
+                      own.back().flow == line.flow && own.back().when == line.when &&
+                      line.step != 0;
+    if (same) {
+      own.back().value += line.value;
+      ++steps[metric].back();
+    } else {
+      own.push_back({line.epoch, std::move(line.flow), std::move(line.when), line.value});
+      steps[metric].push_back(1);
+    }
+  });
+  for (auto& [metric, own] : values) {
+    for (std::size_t at = 0; at < own.size(); ++at) {
+      own[at].value /= static_cast<double>(steps[metric][at]);
+    }
+  }
+  return values;
+}
+
+/// A score.json does not tell NaN from infinity.
+bool is_value_of(const Score& score, double value) {
+  return score.value == value || (std::isnan(score.value) && !std::isfinite(value));
+}
+
+}  // namespace
 
 std::vector<Score> read_headlines(const fs::path& run) {
   const fs::path file = run / "score.json";
@@ -17,25 +56,7 @@ std::vector<Score> read_headlines(const fs::path& run) {
 }
 
 std::vector<MetricValue> read_metric(const fs::path& run, const std::string& metric) {
-  std::vector<MetricValue> values;
-  std::vector<std::uint64_t> steps;
-  read_metrics(run / "metrics.jsonl", [&](MetricLine&& line) {
-    if (line.metric() != metric) return;
-    const bool same = !values.empty() && values.back().epoch == line.epoch &&
-                      values.back().flow == line.flow && values.back().when == line.when &&
-                      line.step != 0;
-    if (same) {
-      values.back().value += line.value;
-      ++steps.back();
-    } else {
-      values.push_back({line.epoch, std::move(line.flow), std::move(line.when), line.value});
-      steps.push_back(1);
-    }
-  });
-  for (std::size_t at = 0; at < values.size(); ++at) {
-    values[at].value /= static_cast<double>(steps[at]);
-  }
-  return values;
+  return std::move(read_values(run, {metric})[metric]);
 }
 
 std::vector<std::string> metric_names(const fs::path& run) {
@@ -77,10 +98,17 @@ std::optional<MetricValue> choose_value(const std::vector<MetricValue>& values,
   return chosen;
 }
 
-bool is_cut(const std::vector<Score>& scores, const std::string& metric, const MetricValue& last) {
+bool is_cut(const fs::path& run, const std::vector<Score>& scores) {
+  std::set<std::string> metrics;
+  for (const Score& score : scores) metrics.insert(score.metric);
+  ValuesByMetric values = read_values(run, metrics);
   return std::ranges::any_of(scores, [&](const Score& score) {
-    return score.metric == metric && score.flow == last.flow &&
-           (score.epoch != last.epoch || score.when != last.when);
+    const std::vector<MetricValue>& own = values[score.metric];
+    const auto last = std::find_if(own.rbegin(), own.rend(), [&](const MetricValue& value) {
+      return value.flow == score.flow;
+    });
+    return last == own.rend() || last->epoch != score.epoch || last->when != score.when ||
+           !is_value_of(score, last->value);
   });
 }
 

@@ -46,7 +46,8 @@ std::optional<MetricValue> choose_value(const std::vector<MetricValue>& values,
                                         const std::string& metric, const std::string& flow,
                                         WhichEpoch which, Better better);
 
-/// Whether score.json has a later value, so that metrics.jsonl is truncated.
-bool is_cut(const std::vector<Score>& scores, const std::string& metric, const MetricValue& last);
+/// Whether the last values in metrics.jsonl are not those of `scores`, so that it was truncated.
+/// `scores`: read_headlines() of the run. Throws seam::Error (data) if the file cannot be read.
+bool is_cut(const std::filesystem::path& run, const std::vector<Score>& scores);
 
 }  // namespace seam::host

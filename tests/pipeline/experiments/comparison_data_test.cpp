@@ -34,11 +34,14 @@ class CompareRuns : public ::testing::Test {
     made.parameters[std::string(evaluates_key)] = "first/epoch-1.safetensors";
     return made;
   }
-  static std::vector<Ranking> rankings(const std::vector<RunFolder>& runs) {
+  static Comparison compared(const std::vector<RunFolder>& runs) {
     ComparisonChoice choice;
     choice.metric = "recall.r@1";
     choice.better = Better::higher;
-    return compare_runs(runs, choice).rankings;
+    return compare_runs(runs, choice);
+  }
+  static std::vector<Ranking> rankings(const std::vector<RunFolder>& runs) {
+    return compared(runs).rankings;
   }
   static std::size_t groups(const std::vector<RunFolder>& runs) {
     return rankings(runs).at(0).groups.size();
@@ -48,6 +51,17 @@ class CompareRuns : public ::testing::Test {
   RunFolder first_ = run("first", "1", "1f");
   RunFolder second_ = run("second", "2", "2f");
 };
+
+TEST_F(CompareRuns, ARunIsNotRankedIfItsMetricsLackAnyOfItsScores) {
+  folder_.write("second/score.json",
+                R"({"format":1,"scores":[{"metric":"recall.r@5","value":1,"standard_error":null,)"
+                R"("better":"higher","flow":"evaluate","epoch":0,"best":null,"protocol":null}]})");
+  const Comparison comparison = compared({first_, second_});
+  EXPECT_EQ(comparison.rankings.at(0).groups.size(), 1U);
+  ASSERT_EQ(comparison.unranked.size(), 1U);
+  EXPECT_EQ(comparison.unranked[0].name, "second");
+  EXPECT_THAT(comparison.unranked[0].why, HasSubstr("lacks values that score.json has"));
+}
 
 TEST_F(CompareRuns, TrainedOnDifferentContentsAreDifferentAlsoNextToAnEvaluation) {
   EXPECT_EQ(groups({first_, second_, evaluation("evaluation", "1f")}), 2U);

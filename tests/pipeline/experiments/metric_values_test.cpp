@@ -61,15 +61,33 @@ TEST_F(MetricValues, WhatWasMeasuredBeforeTheEpochsIsNotTheBestOfThem) {
   EXPECT_EQ(choose_value({values[0]}, "m", "", WhichEpoch::best, Better::higher)->value, 9);
 }
 
-TEST_F(MetricValues, AFileThatEndsBeforeTheScoreIsCut) {
-  Score score;
-  score.metric = "m";
-  score.flow = "f";
-  score.epoch = 3;
-  EXPECT_TRUE(is_cut({score}, "m", {2, "f", "", 1}));
-  EXPECT_FALSE(is_cut({score}, "m", {3, "f", "", 1}));
-  EXPECT_FALSE(is_cut({score}, "other", {2, "f", "", 1}));
-  EXPECT_FALSE(is_cut({score}, "m", {2, "g", "", 1}));
+Score score(const std::string& metric, const MetricValue& value) {
+  Score made;
+  made.metric = metric;
+  made.flow = value.flow;
+  made.epoch = value.epoch;
+  made.when = value.when;
+  made.value = value.value;
+  return made;
+}
+
+TEST_F(MetricValues, AFileWithoutTheValuesOfTheScoresIsCut) {
+  folder_.write("metrics.jsonl", metrics);
+  const std::string recall = "recall.none.r@1";
+  const Score evaluated = score(recall, {1, "evaluate", "", 0.25});
+  const Score tested = score(recall, {2, "test", "after", 0.75});
+  const Score trained = score("loss.loss", {2, "train", "", std::nan("")});  // infinity
+  const auto is_cut_for = [&](const Score& other) {
+    return is_cut(folder_.path(), {evaluated, tested, trained, other});
+  };
+  EXPECT_FALSE(is_cut(folder_.path(), {}));
+  EXPECT_FALSE(is_cut_for(evaluated));
+  EXPECT_TRUE(is_cut_for(score(recall, {2, "evaluate", "", 0.25})));
+  EXPECT_TRUE(is_cut_for(score(recall, {2, "test", "", 0.75})));
+  EXPECT_TRUE(is_cut_for(score(recall, {1, "evaluate", "", 0.5})));
+  EXPECT_TRUE(is_cut_for(score(recall, {1, "validate", "", 0.25})));
+  EXPECT_TRUE(is_cut_for(score("recall.none.r@5", {1, "evaluate", "", 0.25})));
+  EXPECT_TRUE(is_cut_for(score("loss.loss", {2, "train", "", 3})));
 }
 
 TEST_F(MetricValues, HeadlinesOfAScoreFile) {
