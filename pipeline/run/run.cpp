@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <fstream>
 #include <memory>
 #include <new>
 #include <set>
@@ -28,12 +29,20 @@
 #include "pipeline/run/services.hpp"
 #include "pipeline/run/trace.hpp"
 #include "pipeline/text/count.hpp"
+#include "pipeline/text/json.hpp"
 #include "pipeline/text/refuse.hpp"
 #include "pipeline/text/utf8.hpp"
 #include "sdk/src/out_of_memory.hpp"
 
 namespace seam::host {
 namespace {
+
+/// Whether a process that ended has written that the schedule is complete.
+bool ended_complete(const std::filesystem::path& summary) {
+  std::ifstream file(summary);
+  const Json json = try_parse_json(file);
+  return json.is_object() && json.value("complete", Json()) == true;
+}
 
 /// A run from its folder to its summary; FlowSteps executes the steps of the schedule.
 class Run final {
@@ -68,6 +77,7 @@ class Run final {
   /// Notes an error; the first one is the run's.
   void failed(const Error& error);
   void end();
+  void write_summary_file();
   /// Shows the score and the suggested next command.
   void show_score();
   void warn_of_lost_packets();
@@ -105,9 +115,14 @@ RunSummary Run::execute() {
       summary_.complete = true;
       services_->note("this run is complete; there is nothing left to do");
       scores_.restore(directory_->metrics(), begin_.metrics_size);
+      // Otherwise it stays as the process that completed the run wrote it.
+      if (!ended_complete(directory_->summary())) {
+        summary_.listings = begin_.listings;
+        write_summary_file();
+      }
       show_score();
     });
-    return summary();  // summary.json stays as the process that completed the run wrote it
+    return summary();
   }
   if (!services_) return summary();  // there is no folder to end it in
   // Nothing was started, so summary.json still describes the run.
@@ -436,10 +451,14 @@ void Run::go_through_schedule() {
 
 /// Writes summary.json and shows the closing table and the score.
 void Run::end() {
-  summary_.metrics = services_->metrics().means();
-  attempt([this] { write_whole_file(directory_->summary(), to_json(summary_, spec_)); });
+  attempt([this] { write_summary_file(); });
   display_.result(to_table(summary_, options_.timing));
   show_score();
+}
+
+void Run::write_summary_file() {
+  summary_.metrics = services_->metrics().means();
+  write_whole_file(directory_->summary(), to_json(summary_, spec_));
 }
 
 void Run::show_score() {

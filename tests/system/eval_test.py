@@ -43,6 +43,10 @@ whole = scores("seed1")
 judge.check("the fault that this test looks for", any(score["beside"][0]["value"] != score["value"]
                                                       for score in whole.values() if score.get("beside")))
 
+# As if it had been killed after its last checkpoint.
+(folder / "seed1/summary.json").unlink()
+refused("a run without a summary", "'seed1' is not a complete run (interrupted", "seed1")
+judge.succeed("run", "--resume", "seed1")
 again = judge.succeed("eval", "seed1", "--run-dir", "again", "--quiet")
 judge.check("no message about flows that train", "train" in again.stderr.replace("trained", ""), False)
 measured = scores("again")

@@ -115,6 +115,21 @@ TEST_F(ListingTest, TheSummaryHasIt) {
   EXPECT_THAT(file("summary.json"), HasSubstr(R"("listings":{"items":"0000000000000007"})"));
 }
 
+TEST_F(ListingTest, ACompleteRunWithoutASummaryGetsOneWithIt) {
+  pipeline_.spec.schedule.epochs = 3;
+  const std::string before = file("summary.json");
+  fs::remove(folder_.path() / "run/summary.json");
+  EXPECT_EQ(resume().code, ExitCode::success);
+  const std::string now = file("summary.json");
+  for (const char* part : {R"("listings":{"items":"0000000000000007"})", R"("complete":true)",
+                           R"("epochs_done":3)", R"("model.flows":3)"}) {
+    EXPECT_THAT(before, HasSubstr(part));
+    EXPECT_THAT(now, HasSubstr(part));
+  }
+  EXPECT_EQ(resume().code, ExitCode::success);
+  EXPECT_EQ(file("summary.json"), now);
+}
+
 TEST_F(ListingTest, TheSameDataContinues) {
   list(7);
   EXPECT_EQ(resume().code, ExitCode::success);
