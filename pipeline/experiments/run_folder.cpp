@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <sstream>
 
 #include "pipeline/config/document.hpp"
 #include "pipeline/run/checkpoint.hpp"
 #include "pipeline/run/crash_report.hpp"
 #include "pipeline/run/files.hpp"
+#include "pipeline/run/recorder.hpp"
 #include "pipeline/run/run_directory.hpp"
 #include "pipeline/text/json.hpp"
 #include "seam/error.hpp"
@@ -25,20 +25,12 @@ std::int64_t integer_parameter(const Parameters& parameters, std::string_view ke
   return value;
 }
 
-/// Epochs that a resume would not repeat, or that were completed since: by checkpoints and by
-/// timing.jsonl, whose last line belongs to the epoch in progress.
+/// Epochs that a resume would not repeat, or that were completed since.
 std::int64_t epochs_of_files(const fs::path& folder) {
   const std::vector<fs::path> checkpoints = CheckpointFolder(folder / "checkpoints").files();
-  std::int64_t done =
+  const std::int64_t saved =
       checkpoints.empty() ? 0 : checkpoint_name(checkpoints.front().filename().string())->epochs;
-  std::ifstream timing(folder / "timing.jsonl");
-  for (std::string line; std::getline(timing, line);) {
-    const Json json = try_parse_json(line);
-    if (json.is_object() && json.contains("epoch") && json["epoch"].is_number_integer()) {
-      done = std::max(done, json["epoch"].get<std::int64_t>());
-    }
-  }
-  return done;
+  return std::max(saved, epochs_timed(folder / "timing.jsonl"));
 }
 
 void read_summary(const fs::path& file, RunFolder& run) {

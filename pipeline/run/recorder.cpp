@@ -1,5 +1,7 @@
 #include "pipeline/run/recorder.hpp"
 
+#include <algorithm>
+#include <fstream>
 #include <utility>
 
 #include "pipeline/run/clock.hpp"
@@ -85,6 +87,18 @@ Recorder::Sizes Recorder::sizes() const {
 void Recorder::checkpoint(const Checkpoint& checkpoint) {
   if (tensorboard_) tensorboard_->checkpoint(checkpoint);
   for (LineFile* file : {&metrics_, &timing_, &skipped_}) file->sync();
+}
+
+std::int64_t epochs_timed(const std::filesystem::path& timing) {
+  std::int64_t ended = 0;
+  std::ifstream lines(timing);
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = try_parse_json(line);
+    if (json.is_object() && json.contains("epoch") && json["epoch"].is_number_integer()) {
+      ended = std::max(ended, json["epoch"].get<std::int64_t>());
+    }
+  }
+  return ended;
 }
 
 }  // namespace seam::host

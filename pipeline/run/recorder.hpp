@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,5 +56,8 @@ class Recorder {
   LineFile skipped_;
   std::unique_ptr<TensorBoardLog> tensorboard_;  // null: none
 };
+
+/// The epochs that had ended when the last line of a timing.jsonl was written; 0 without the file.
+[[nodiscard]] std::int64_t epochs_timed(const std::filesystem::path& timing);
 
 }  // namespace seam::host

@@ -63,7 +63,8 @@ class Run final {
   [[nodiscard]] Launch new_launch(const std::optional<Beginning>& begins_with) const;
   void note_start(const std::optional<Beginning>& begins_with);
   void restore();
-  /// None if the run has no checkpoint yet. Renames damaged files.
+  /// None if the run has no checkpoint yet. Renames damaged files, and refuses a run whose
+  /// checkpoints are missing.
   [[nodiscard]] CheckpointFolder::Newest newest_checkpoint(const Launch& recorded) const;
   /// For a run that starts from another run: the checkpoint and the position in the schedule.
   [[nodiscard]] Beginning beginning();
@@ -348,6 +349,13 @@ CheckpointFolder::Newest Run::newest_checkpoint(const Launch& recorded) const {
     refuse(
         "'{}' was started from {}, but no longer has a checkpoint; start another run with --from",
         directory_->path().string(), to_text(recorded.from));
+  }
+  // The results of a run that was killed before its first checkpoint was due are repeated.
+  const bool complete = ended_complete(directory_->summary());
+  const std::int64_t epochs = epochs_timed(directory_->timing()) + (complete ? 1 : 0);
+  if (!options_.shard && (complete || epochs >= spec_.schedule.checkpoint_every.epochs)) {
+    refuse("'{}' has results of {}, but no checkpoint: restore its checkpoints, or start a new run",
+           directory_->path().string(), counted(static_cast<std::uint64_t>(epochs), "epoch"));
   }
   services_->note("the run has no checkpoint yet; starting from the beginning");
   return newest;

@@ -27,6 +27,33 @@ TEST_F(RunPipelineTest, AStateThatDoesNotFitIsAMatterOfConfiguration) {
   EXPECT_THAT(resume(), fails_with(ExitCode::configuration, HasSubstr("loading its saved state")));
 }
 
+TEST_F(RunPipelineTest, ARunWithResultsButWithoutItsCheckpointsDoesNotBeginAgain) {
+  add_stages();
+  run();
+  const std::string metrics = file("metrics.jsonl");
+  fs::remove_all(folder_.path() / "run/checkpoints");
+  EXPECT_THAT(resume(), fails_with(ExitCode::configuration,
+                                   HasSubstr("run' has results of 3 epochs, but no checkpoint: "
+                                             "restore its checkpoints")));
+  EXPECT_THAT(file("summary.json"), HasSubstr(R"("complete":true)"));
+  fs::remove(folder_.path() / "run/summary.json");  // as if it had been killed in the last epoch
+  EXPECT_THAT(resume(),
+              fails_with(ExitCode::configuration, HasSubstr("has results of 2 epochs, but no")));
+  EXPECT_EQ(file("metrics.jsonl"), metrics);
+}
+
+TEST_F(RunPipelineTest, BeforeItsFirstCheckpointIsDueARunBeginsAgain) {
+  add_stages();
+  pipeline_.spec.schedule.checkpoint_every.epochs = 3;
+  flows_.script = [](const FlowOptions& options, FlowResult& result) {
+    if (options.run.epoch == 2) result.error = Error("no flow", Fault::data);
+  };
+  EXPECT_EQ(run().code, ExitCode::data);
+  flows_.script = nullptr;
+  EXPECT_EQ(resume().code, ExitCode::success);
+  EXPECT_THAT(messages_.str(), HasSubstr("starting from the beginning"));
+}
+
 /// train and fill every 2nd epoch, evaluate every epoch: `gallery` is filled by fill and read by
 /// evaluate.
 class MadeByFlowTest : public RunPipelineTest {
