@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <seam/category_outputs.hpp>
@@ -20,6 +21,7 @@
 #include "pipeline/plugins/ranks_engine.hpp"
 #include "pipeline/run/checkpoint_metadata.hpp"
 #include "pipeline/run/counted_categories.hpp"
+#include "pipeline/run/data_files.hpp"
 #include "pipeline/run/evaluation.hpp"
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/freed_memory.hpp"
@@ -29,6 +31,7 @@
 #include "pipeline/run/stop_signals.hpp"
 #include "pipeline/run/watchdog.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/nearest.hpp"
 #include "pipeline/text/refuse.hpp"
 #include "sdk/src/running_call.hpp"
 #include "sdk/src/weights_metadata.hpp"
@@ -147,6 +150,37 @@ std::optional<PipelineSpec> other_spec(LoadOptions options, int threads) {
   if (loaded.pipeline) return std::move(loaded.pipeline->spec);
   report_problems(loaded.problems);
   return std::nullopt;
+}
+
+/// initial_files(), or none if they no longer exist: a resumed run does not need them.
+std::map<std::string, std::string> remaining_initial_files(const CheckedPipeline& pipeline) {
+  try {
+    return initial_files(pipeline);
+  } catch (const Error&) {  // they are those of a run without checkpoints
+    return {};
+  }
+}
+
+/// Throws seam::Error (configuration) if the command would begin a different run than the one that
+/// it resumes, whose pipeline is `recorded`: one that does not start from another run's checkpoint,
+/// or one with different initial weights under the same name.
+void refuse_other_beginning(const CheckedPipeline& recorded, const RunArguments& arguments) {
+  const std::string& folder = arguments.run_directory;
+  const Launch launch = read_launch(folder);
+  const bool evaluates = !launch.evaluates.run.empty();
+  if (evaluates || !launch.from.run.empty()) {
+    refuse(
+        "the run in '{}' {} {}, so it is not the one that '{}' describes; choose another "
+        "--run-dir, or continue that run: seam run --resume {}",
+        folder, evaluates ? "evaluates" : "was started from",
+        to_text(evaluates ? launch.evaluates : launch.from), arguments.file, folder);
+  }
+  const auto changed = changed_data(launch.initial, remaining_initial_files(recorded));
+  if (changed.empty()) return;
+  refuse(
+      "the content of {} has changed since the run in '{}' was started; choose another --run-dir, "
+      "or continue that run with its own weights: seam run --resume {}",
+      enumerated(changed), folder, folder);
 }
 
 /// Throws seam::Error (configuration) if the command would change the results of the run that it
@@ -300,6 +334,7 @@ ExitCode run_in(RunArguments arguments, Ranks* ranks) {
     options.from = arguments.from;
     options.before = &*before;
   } else if (start == Start::resume && arguments.resume_if_present) {
+    refuse_other_beginning(*prepared.loaded.pipeline, arguments);
     const auto asked = other_spec(options_for(arguments, Start::fresh, {}), prepared.threads);
     if (!asked) return ExitCode::configuration;
     refuse_other_pipeline(*prepared.loaded.pipeline, *asked, arguments, display);

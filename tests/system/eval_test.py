@@ -89,7 +89,19 @@ for place, seed in (("a", 1), ("b", 2)):
     shutil.copy(folder / place / "base/checkpoints/epoch-1.safetensors", folder / "w.safetensors")
     judge.run("train.toml", f"imported_{place}", "--set", "stage.model.weights=w.safetensors", "--set", f"pipeline.seed={seed}")
     judge.succeed("eval", f"imported_{place}", "--run-dir", f"of_imported_{place}")
+# The same command again continues its own run only.
+for name, seed, reason in (
+        ("imported_a", 1, "the content of stage.model.weights has changed since the run in 'imported_a' was started"),
+        ("from_a", 9, "the run in 'from_a' was started from base/epoch-1.safetensors, so it is not the one that 'train.toml'"),
+        ("again", 1, "the run in 'again' evaluates seed1/epoch-2.safetensors, so it is not the one that 'train.toml'")):
+    judge.refused(f"{name} again", reason, "run", "train.toml", "--run-dir", name, "--resume-if-present",
+                  "--set", "stage.model.weights=w.safetensors", "--set", f"pipeline.seed={seed}")
+judge.succeed("run", "--resume", "imported_a")
+again_b = ("run", "train.toml", "--run-dir", "imported_b", "--resume-if-present", "--set", "stage.model.weights=w.safetensors",
+           "--set", "pipeline.seed=2")
+judge.succeed(*again_b)
 (folder / "w.safetensors").unlink()
+judge.succeed(*again_b)
 judge.succeed("run", "--resume", "imported_b")
 for name in ("from", "imported", "of_imported"):
     compared = json.loads(judge.succeed("compare", f"{name}_a", f"{name}_b", "--json").stdout)
