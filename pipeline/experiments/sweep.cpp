@@ -87,7 +87,8 @@ std::string fingerprint_of(const CheckedPipeline& pipeline) {
   return sha256(text);
 }
 
-/// `prepare` loads the pipeline of one of the runs; its errors are reported by the caller.
+/// With the runs of all shards. `prepare` loads the pipeline of one of the runs; its errors are
+/// reported by the caller.
 SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec, const VariantNames& variants,
                   const std::function<PreparedRun(const PlannedRun&)>& prepare) {
   const auto roles_with = [&prepare](const PlannedRun& run) {
@@ -107,15 +108,7 @@ SweepPlan plan_of(const SweepRequest& request, const SweepSpec& spec, const Vari
   std::optional<RandomSearch> random;
   if (plan.random) random = {*plan.random, plan.random_seed};
   const std::vector<Axis> axes = parse_axes(plan.over, variants);
-  const std::vector<PlannedRun> all =
-      random ? draw_runs(axes, *random, roles_with) : plan_runs(axes, random, roles_of({}));
-  for (std::size_t at = 0; at < all.size(); ++at) {
-    if (request.shard.has(at, 1)) plan.runs.push_back(all[at]);
-  }
-  if (request.shard.of > 1) {
-    const PreparedRun first = prepare(all.front());
-    if (first.loaded.pipeline) plan.first = fingerprint_of(*first.loaded.pipeline);
-  }
+  plan.runs = random ? draw_runs(axes, *random, roles_with) : plan_runs(axes, random, roles_of({}));
   plan.set = request.set;
   for (const std::string& variant : request.variants) plan.set.push_back("variant=" + variant);
   plan.file = fs::absolute(request.file).lexically_normal().string();
@@ -380,11 +373,20 @@ CheckedSweep check_sweep(const SweepRequest& request) {
     return prepare_run(std::move(options), request.threads);
   };
   sweep.plan = plan_of(request, table.spec, table.variants, prepare);
+  const std::vector<PlannedRun> all = std::exchange(sweep.plan.runs, {});
+  const bool sharded = request.shard.of > 1;
   bool sound = true;
   std::map<std::pair<std::string, std::string>, std::string> written;
-  for (const PlannedRun& run : sweep.plan.runs) {
+  std::string fingerprints;
+  for (std::size_t at = 0; at < all.size(); ++at) {
     if (ChildProcesses::stop_pending()) throw Error("stopped; nothing was run", Fault::cancelled);
+    const PlannedRun& run = all[at];
     PreparedRun prepared = prepare(run);
+    if (sharded && prepared.loaded.pipeline) {
+      fingerprints += fingerprint_of(*prepared.loaded.pipeline);
+    }
+    if (!request.shard.has(at, 1)) continue;  // another shard reports its errors
+    sweep.plan.runs.push_back(run);
     for (Problem& problem : prepared.loaded.problems) {
       if (reported.insert(identity_of(problem)).second) {
         sweep.problems.push_back(std::move(problem));
@@ -400,6 +402,7 @@ CheckedSweep check_sweep(const SweepRequest& request) {
     for (const std::string& sentence : pipeline.missing_data)
       add_unless_present(sweep.missing_data, sentence);
   }
+  if (sharded) sweep.plan.fingerprint = sha256(fingerprints);
   if (!sound) sweep.pipelines.clear();
   refuse_twins(sweep.plan.runs, sweep.pipelines);
   if (sound && !sweep.plan.runs.empty()) {  // reports it if it cannot be
@@ -464,7 +467,7 @@ void refuse_other_shards(const SweepPlan& plan, const fs::path& folder) {
     if (other.filename() == folder.filename()) continue;
     const SweepPlan before = read_plan(other);
     std::string difference;
-    if (!before.first.empty() && before.first != plan.first) {
+    if (!before.fingerprint.empty() && before.fingerprint != plan.fingerprint) {
       difference = "the contents of the pipeline file";
     }
     if (of(other) != of(folder)) difference = "the number of shards";

@@ -252,7 +252,7 @@ void write_plan(const fs::path& folder, const SweepPlan& plan) {
                   {"threads", plan.threads},
                   {"plugin_paths", plan.plugin_paths},
                   {"plugin_search_path", plan.plugin_search_path},
-                  {"first", plan.first},
+                  {"fingerprint", plan.fingerprint},
                   {"runs", std::move(runs)}};
   write_whole_file(folder / "sweep.json", indented_json(json) + "\n");
 }
@@ -279,8 +279,8 @@ SweepPlan read_plan(const fs::path& folder) {
     plan.over = json.at("over").get<std::vector<std::string>>();
     if (!json.at("random").is_null()) plan.random = json["random"].get<std::int64_t>();
     plan.random_seed = json.at("random_seed").get<std::uint64_t>();
-    plan.set = json.value("set", plan.set);        // unknown in earlier versions
-    plan.first = json.value("first", plan.first);  // the same
+    plan.set = json.value("set", plan.set);                          // unknown in earlier versions
+    plan.fingerprint = json.value("fingerprint", plan.fingerprint);  // the same
     plan.jobs = json.at("jobs").get<int>();
     plan.threads = json.at("threads").get<int>();
     plan.plugin_paths = json.at("plugin_paths").get<std::vector<std::string>>();

@@ -58,7 +58,7 @@ struct SweepPlan {
   int threads = 1;                        ///< of all of them together
   std::vector<std::string> plugin_paths;  ///< absolute
   std::string plugin_search_path;         ///< SEAM_PLUGIN_PATH
-  std::string first;  ///< of a shard: fingerprint of the sweep's first run, which shards agree on
+  std::string fingerprint;                ///< of a shard: of all runs of the sweep, for comparison
   std::vector<PlannedRun> runs;
 
   friend bool operator==(const SweepPlan&, const SweepPlan&) = default;

@@ -123,6 +123,7 @@ TEST(SweepPlan, SurvivesItsFile) {
   plan.threads = 8;
   plan.plugin_paths = {"/b"};
   plan.plugin_search_path = "/c:/d";
+  plan.fingerprint = "1f";
   plan.runs = plan_runs(parse_axes(plan.over), std::nullopt, Roles());
   write_plan(folder.path(), plan);
   EXPECT_TRUE(is_sweep_folder(folder.path()));
