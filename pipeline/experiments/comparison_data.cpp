@@ -211,13 +211,20 @@ std::string add_source(const RunFolder& run, const std::string& source, Paramete
 }
 
 /// Adds how many packets the flow's source emitted and how many were lost, in each run of the flow.
+/// If an earlier process ran it, the losses are unknown unless the whole run has none.
 void add_counts(const RunFolder& run, const std::string& flow, const std::string& folds,
                 Parameters& counts) {
   const FlowTotal* total = find_in(run.flows, flow, &FlowTotal::flow);
-  if (total == nullptr || total->times == 0 || total->stages.empty()) return;
+  const std::string lost = fmt::format("lost packets of {}{}", flow, folds);
+  if (total == nullptr || total->times == 0 || total->stages.empty()) {
+    if (run.skipped_packets > 0) {
+      counts[lost] = fmt::format("unknown; {} in the whole run", run.skipped_packets);
+    }
+    return;
+  }
   const std::uint64_t packets = packets_of(total->stages.front()) / total->times;
   counts[fmt::format("packets of {}{}", flow, folds)] = std::to_string(packets);
-  counts[fmt::format("lost packets of {}{}", flow, folds)] = lost_in_flow(*total);
+  counts[lost] = lost_in_flow(*total);
 }
 
 bool is_evaluation(const RunFolder& run) {

@@ -53,6 +53,7 @@ void read_summary(const fs::path& file, RunFolder& run) {
     if (precision != run.parameters.end() && !last.empty() && !evaluates) {
       precision->second = '"' + last + '"';
     }
+    run.skipped_packets = json.value("skipped_packets", run.skipped_packets);
     if (json.contains("listings")) run.listings = listings_from(json_line(json.at("listings")));
     if (code == ExitCode::success && complete) {
       run.state = RunState::complete;

@@ -62,7 +62,8 @@ struct RunFolder {
   /// Digests of its data sets' lists, by stage; none if its version did not record them, or until
   /// it ended.
   std::optional<Listings> listings;
-  std::vector<FlowTotal> flows;  ///< of the last process that ran it; empty until that ended
+  std::vector<FlowTotal> flows;       ///< of the last process that ran it; empty until that ended
+  std::uint64_t skipped_packets = 0;  ///< of all processes; 0 until the last one ended
 };
 
 /// Whether the folder holds a run.

@@ -63,6 +63,24 @@ TEST_F(CompareRuns, ARunIsNotRankedIfItsMetricsLackAnyOfItsScores) {
   EXPECT_THAT(comparison.unranked[0].why, HasSubstr("lacks values that score.json has"));
 }
 
+TEST_F(CompareRuns, ARunThatLostPacketsBeforeItsLastProcessIsRankedApart) {
+  StageCount queries;
+  queries.kind = StageKind::source;
+  queries.emitted = 8;
+  FlowTotal evaluate;
+  evaluate.flow = "evaluate";
+  evaluate.times = 1;
+  evaluate.stages = {queries};
+  first_.flows = {evaluate};
+  EXPECT_EQ(rankings({first_, second_}).size(), 1U) << "the second one lost none";
+  second_.skipped_packets = 2;
+  EXPECT_EQ(rankings({first_, second_}).size(), 2U);
+  first_.skipped_packets = 2;
+  EXPECT_EQ(rankings({first_, second_}).size(), 2U) << "the first one did not lose them there";
+  second_.flows = first_.flows;
+  EXPECT_EQ(rankings({first_, second_}).size(), 1U);
+}
+
 TEST_F(CompareRuns, TrainedOnDifferentContentsAreDifferentAlsoNextToAnEvaluation) {
   EXPECT_EQ(groups({first_, second_, evaluation("evaluation", "1f")}), 2U);
   // Of an earlier version, which did not record the content of files that only training reads.

@@ -142,6 +142,12 @@ TEST_F(RunFolderTest, TheListsOfItsDataSetsAreInItsSummary) {
   EXPECT_EQ(read().listings, (Listings{{"items", 31}}));
 }
 
+TEST_F(RunFolderTest, TheNumberOfSkippedPacketsIsInItsSummary) {
+  folder_.write("run/resolved.toml", resolved);
+  write_summary(R"("exit_code":0,"complete":true,"error":"","skipped_packets":3)");
+  EXPECT_EQ(read().skipped_packets, 3U);
+}
+
 TEST_F(RunFolderTest, AListHasRunsByTheirStart) {
   folder_.write("later/resolved.toml",
                 "#: started = \"2026-03-02T00:00:00Z\"\n[pipeline]\nseed = 1\n");
