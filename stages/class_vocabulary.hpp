@@ -2,9 +2,9 @@
 /// in a tensor shows that a model was trained on one list of categories and evaluated on a
 /// different one.
 ///
-///     dataset.* ── CategoryNames ──► model.*  (ClassVocabulary: all data sets of all flows)
-///                                       │
-///                                       └──► metric.accuracy: refuses data sets that disagree
+///     dataset.* ── CategoryNames ─┬─► model.*  (ClassVocabulary: all data sets of all flows)
+///                                 │      └──► metric.accuracy: refuses data sets that disagree
+///                                 └─► loss.*  (CategoryNumbering): refuses those before it
 #pragma once
 
 #include <algorithm>
@@ -29,23 +29,18 @@ inline std::vector<std::string> agreed_names(const Refs<CategoryNames>& data_set
   return names == nullptr ? std::vector<std::string>() : *names;
 }
 
-/// Held by models whose outputs are numbered by category, and provided to stages that read them.
-class ClassVocabulary {
+/// The data sets before a stage, which may number their categories in different ways.
+class CategoryNumbering {
  public:
-  void declare(Declaration& d) {
-    d.upstream(data_sets_,
-               "the names of categories: data sets that disagree are rejected if classes are "
-               "evaluated");
-    d.offers<ClassVocabulary>(*this);
-  }
+  void declare(Declaration& d, std::string doc) { d.upstream(data_sets_, std::move(doc)); }
 
-  /// In the model's open(): keeps the data sets of all flows that will run. In begin() only those
+  /// In the stage's open(): keeps the data sets of all flows that will run. In begin() only those
   /// of its flow are bound.
   void open() { all_.assign(data_sets_.begin(), data_sets_.end()); }
 
   /// Throws seam::Error if data sets number categories in different ways. A data set with more
-  /// categories agrees with a shorter one if it continues the shorter list. Call it in begin(): in
-  /// open(), data sets of later flows have no names yet.
+  /// categories agrees with a shorter one if it continues the shorter list. Do not call it in
+  /// open(): data sets of later flows have no names yet.
   void require_one() const {
     const std::vector<std::string>* longest = nullptr;
     for (const CategoryNames* data_set : all_) {
@@ -57,7 +52,7 @@ class ClassVocabulary {
     }
   }
 
-  /// If classes are evaluated, also: throws seam::Error if some data sets name their categories and
+  /// If categories are labels, also: throws seam::Error if some data sets name their categories and
   /// others have numbers of their own. The only category of unlabelled images has no name.
   void require_names_or_numbers() const {
     const auto is_named = [](const CategoryNames* data_set) {
@@ -78,19 +73,7 @@ class ClassVocabulary {
                 Fault::configuration);
   }
 
-  /// For a loss that trains the classes to be items.
-  void trained_as_items() { are_items_ = true; }
-  /// Throws seam::Error if a loss of this run trains the classes to be items.
-  void require_categories() const {
-    if (!are_items_) return;
-    throw Error(
-        "a loss trains the model's classes to be items (labels = \"item\"), but they are "
-        "compared with categories; evaluate items by retrieval, or train with labels = "
-        "\"category\"",
-        Fault::configuration);
-  }
-
-  /// How many categories the data sets before the model in the flow under way have names for; 0 if
+  /// How many categories the data sets before the stage in the flow under way have names for; 0 if
   /// they name none.
   [[nodiscard]] std::int64_t named() const {
     std::size_t most = 0;
@@ -118,6 +101,31 @@ class ClassVocabulary {
 
   Refs<CategoryNames> data_sets_;
   std::vector<const CategoryNames*> all_;  // owned by the host, which keeps them for the run
+};
+
+/// Held by models whose outputs are numbered by category, and provided to stages that read them.
+class ClassVocabulary : public CategoryNumbering {
+ public:
+  void declare(Declaration& d) {
+    CategoryNumbering::declare(
+        d,
+        "the names of categories: data sets that disagree are rejected if classes are evaluated");
+    d.offers<ClassVocabulary>(*this);
+  }
+
+  /// For a loss that trains the classes to be items.
+  void trained_as_items() { are_items_ = true; }
+  /// Throws seam::Error if a loss of this run trains the classes to be items.
+  void require_categories() const {
+    if (!are_items_) return;
+    throw Error(
+        "a loss trains the model's classes to be items (labels = \"item\"), but they are "
+        "compared with categories; evaluate items by retrieval, or train with labels = "
+        "\"category\"",
+        Fault::configuration);
+  }
+
+ private:
   bool are_items_ = false;
 };
 

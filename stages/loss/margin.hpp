@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include <torch/types.h>
-#include <seam/loss.hpp>
 
 #include "stages/loss/base/class_loss.hpp"
 
@@ -29,7 +28,7 @@ struct MarginSettings {
   return (present * too_short + settings.down * (1 - present) * too_long).sum(1).mean();
 }
 
-class Margin final : public Loss {
+class Margin final : public ClassLoss {
  public:
   static constexpr std::string_view name = "loss.margin";
 
@@ -48,13 +47,11 @@ class Margin final : public Loss {
                 "category is among the k longest capsules")
         .range(1, 1e6);
     d.needs(field::class_lengths);
-    d.needs(field::categories).doc("the labels, from 0");
-    d.accepts(field::origins).doc("to name an image whose label is rejected");
-    d.headline("loss", Better::lower);
-    declare_loss(d);
+    declare_category_loss(d);
   }
 
-  void open(Context& /*context*/) override {
+  void open(Context& context) override {
+    ClassLoss::open(context);
     std::ranges::sort(top_);
     top_.erase(std::unique(top_.begin(), top_.end()), top_.end());
     if (settings_.present > settings_.absent) return;
@@ -66,10 +63,9 @@ class Margin final : public Loss {
   }
 
  private:
-  Tensor compute(const Packet& packet, Context& /*context*/) override {
+  Tensor compute(const Packet& packet, Context& context) override {
     const Tensor& lengths = packet.get(field::class_lengths);
-    const Tensor labels =
-        category_labels(packet, lengths.size(1), lengths.device(), {"the margin loss", "capsules"});
+    const Tensor labels = labels_of(packet, lengths, context, {"the margin loss", "capsules"});
     if (!top_.empty() && top_.back() >= lengths.size(1)) {
       throw Error("`top` contains " + std::to_string(top_.back()) + ", but there are " +
                       std::to_string(lengths.size(1)) +

@@ -8,7 +8,10 @@
 #include "stages/picture_paths.hpp"
 
 namespace seam::stages {
+namespace {
 
+/// The categories of a batch as i64[N] on the device. Throws seam::Error for no rows, and naming
+/// the first row whose category is not one of `classes`.
 Tensor category_labels(const Packet& packet, std::int64_t classes, const torch::Device& device,
                        LabelWords words) {
   const std::vector<std::int64_t>& labels = packet.get(field::categories);
@@ -30,11 +33,19 @@ Tensor category_labels(const Packet& packet, std::int64_t classes, const torch::
   return torch::tensor(labels, torch::kInt64).to(device);
 }
 
+}  // namespace
+
 void ClassLoss::declare_class_loss(Declaration& d) {
   d.parameter("labels", labels_,
               "what the classes are: categories, or items; the training list must not have more "
               "items than there are logits",
               {{"category", Labels::category}, {"item", Labels::item}});
+  d.upstream(served_, "items, which `labels = \"item\"` numbers in order of their names");
+  d.upstream(models_, "the model's classes");
+  declare_category_loss(d);
+}
+
+void ClassLoss::declare_category_loss(Declaration& d) {
   if (labels_are_items()) {
     d.needs(field::items).doc("the classes");
     d.keeps_state();
@@ -42,13 +53,16 @@ void ClassLoss::declare_class_loss(Declaration& d) {
     d.needs(field::categories).doc("the labels, from 0");
   }
   d.accepts(field::origins).doc("to name an image whose label is rejected");
-  d.upstream(served_, "items, which `labels = \"item\"` numbers in order of their names");
-  d.upstream(models_, "the model's classes");
+  numbering_.declare(d,
+                     "the names of categories: data sets that disagree are rejected if categories "
+                     "are the labels");
   d.headline("loss", Better::lower);
   declare_loss(d);
 }
 
 void ClassLoss::open(Context& /*context*/) {
+  numbering_.open();
+  is_one_numbering_ = false;
   if (labels_are_items()) {
     for (ClassVocabulary* model : models_) model->trained_as_items();
   }
@@ -60,6 +74,11 @@ void ClassLoss::open(Context& /*context*/) {
 Tensor ClassLoss::labels_of(const Packet& packet, const Tensor& logits, const Context& context,
                             LabelWords words) {
   if (!labels_are_items()) {
+    if (!is_one_numbering_) {
+      numbering_.require_one();
+      numbering_.require_names_or_numbers();
+      is_one_numbering_ = true;
+    }
     return category_labels(packet, logits.size(1), logits.device(), words);
   }
   check_items(packet);

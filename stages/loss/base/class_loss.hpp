@@ -22,11 +22,6 @@ struct LabelWords {
   std::string_view scores = "logits";
 };
 
-/// The categories of a batch as i64[N] on the device. Throws seam::Error for no rows, and naming
-/// the first row whose category is not one of `classes`.
-[[nodiscard]] Tensor category_labels(const Packet& packet, std::int64_t classes,
-                                     const torch::Device& device, LabelWords words = {});
-
 class ClassLoss : public Loss {
  public:
   void open(Context& context) override;
@@ -37,8 +32,10 @@ class ClassLoss : public Loss {
  protected:
   /// Declares `labels`, the fields it needs and what every loss declares; call it at the end.
   void declare_class_loss(Declaration& d);
+  /// The same for a loss whose classes are always categories.
+  void declare_category_loss(Declaration& d);
   /// The labels of a batch with `logits` [N,K], i64[N] on their device. Throws seam::Error naming
-  /// an image without a label.
+  /// an image without a label, and for data sets that number the categories in different ways.
   [[nodiscard]] Tensor labels_of(const Packet& packet, const Tensor& logits, const Context& context,
                                  LabelWords words = {});
 
@@ -50,6 +47,8 @@ class ClassLoss : public Loss {
   Labels labels_ = Labels::category;
   Refs<ServedItems> served_;
   Refs<ClassVocabulary> models_;
+  CategoryNumbering numbering_;
+  bool is_one_numbering_ = false;
   ItemProxies items_;
 };
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
+#include "tests/stages/named_categories.hpp"
 #include "tests/support/matchers.hpp"
 
 namespace seam::stages::cross_entropy_test {
@@ -211,6 +212,37 @@ TEST(CrossEntropyStage, AnItemWithoutAClassIsNamed) {
   EXPECT_THAT(by_item.push(of_items({"a"}, 2)),
               HasSubstr("3 items have been seen, but there are only 2 classes"));
   EXPECT_THAT(by_item.push(of_items({"a", ""})), HasSubstr("row 1 has no item"));
+}
+
+/// The error of a loss that reads categories of two data sets, each in a flow, or "accepted".
+std::string complaint_of_both(std::unique_ptr<Stage> one, std::unique_ptr<Stage> other,
+                              const char* labels = "category") {
+  seam::testing::Harness first("items_a", std::move(one));
+  seam::testing::Harness second("items_b", std::move(other));
+  seam::testing::Harness loss("loss", std::make_unique<CrossEntropy>());
+  loss.set("labels", labels).training(true).upstream({&first.runner(), &second.runner()});
+  first.open();
+  loss.open();
+  second.open();  // as a stage that only a later flow uses
+  Packet packet = batches(field::logits)[0];
+  packet.set(field::items, {"a", "b", "a"});
+  loss.upstream({&first.runner()}).push(std::move(packet));
+  return loss.errors().empty() ? "accepted" : std::string(loss.errors()[0].what());
+}
+
+TEST(CrossEntropyStage, RefusesDataSetsThatNumberCategoriesInDifferentWays) {
+  using Names = std::vector<std::string>;
+  const auto complaint = [](const Names& one, const Names& other, const char* labels = "category") {
+    return complaint_of_both(std::make_unique<NamedCategories>(one),
+                             std::make_unique<NamedCategories>(other), labels);
+  };
+  EXPECT_EQ(complaint({"bag", "coat"}, {"bag", "coat", "hat"}), "accepted");
+  EXPECT_THAT(complaint({"bag", "coat"}, {"coat", "hat"}),
+              HasSubstr("category 0 is 'bag' in one (of 2 categories) and 'coat' in another"));
+  EXPECT_EQ(complaint({"bag", "coat"}, {"coat", "hat"}, "item"), "accepted");
+  EXPECT_THAT(complaint_of_both(std::make_unique<NamedCategories>(Names{"bag", "coat"}),
+                                std::make_unique<NumberedList>(true)),
+              HasSubstr("names its categories (0 is 'bag'), and the list of another has whole"));
 }
 
 TEST(CrossEntropyStage, NamesThePictureWhoseLabelIsNoClass) {

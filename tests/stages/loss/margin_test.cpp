@@ -6,9 +6,12 @@
 #include <seam/testing.hpp>
 
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "tests/stages/loss/batch_loss_testing.hpp"
+#include "tests/stages/named_categories.hpp"
 #include "tests/support/matchers.hpp"
 
 namespace seam::stages::margin_test {
@@ -86,6 +89,17 @@ TEST(MarginStage, RefusesCategoriesThatHaveNoCapsule) {
   for (const std::int64_t category : {-1, 3}) {
     EXPECT_THAT(test::complaint<Margin>(batch({0, category})), HasSubstr("row 1"));
   }
+}
+
+TEST(MarginStage, RefusesDataSetsThatNumberCategoriesInDifferentWays) {
+  using Names = std::vector<std::string>;
+  seam::testing::Harness one("items_a", std::make_unique<NamedCategories>(Names{"bag", "coat"}));
+  seam::testing::Harness other("items_b", std::make_unique<NamedCategories>(Names{"coat", "bag"}));
+  seam::testing::Harness margin("margin", std::make_unique<Margin>());
+  one.open();
+  other.open();
+  margin.upstream({&one.runner(), &other.runner()}).push(batch({0, 1}));
+  EXPECT_REFUSED(throw only_error(margin), Fault::configuration, "category 0 is 'bag' in one");
 }
 
 }  // namespace seam::stages::margin_test
