@@ -1,6 +1,6 @@
-/// Category names of a model's classes, and whether all data sets number categories alike. Nothing
-/// in a tensor shows that a model was trained on one list of categories and evaluated on a
-/// different one.
+/// Category names of a model's classes, whether all data sets number categories alike, and what
+/// losses train the classes to be. Nothing in a tensor shows that a model was trained on one list
+/// of categories and evaluated on a different one.
 ///
 ///     dataset.* ── CategoryNames ─┬─► model.*  (ClassVocabulary: all data sets of all flows)
 ///                                 │      └──► metric.accuracy: refuses data sets that disagree
@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 
 #include <seam/category_names.hpp>
 #include <seam/declaration.hpp>
@@ -103,6 +104,9 @@ class CategoryNumbering {
   std::vector<const CategoryNames*> all_;  // owned by the host, which keeps them for the run
 };
 
+/// The kind of an output's classes.
+enum class ClassLabels : std::uint8_t { category, item };
+
 /// Held by models whose outputs are numbered by category, and provided to stages that read them.
 class ClassVocabulary : public CategoryNumbering {
  public:
@@ -111,13 +115,32 @@ class ClassVocabulary : public CategoryNumbering {
         d,
         "the names of categories: data sets that disagree are rejected if classes are evaluated");
     d.offers<ClassVocabulary>(*this);
+    outputs_ = d.description().provides;
   }
 
-  /// For a loss that trains the classes to be items.
-  void trained_as_items() { are_items_ = true; }
-  /// Throws seam::Error if a loss of this run trains the classes to be items.
-  void require_categories() const {
-    if (!are_items_) return;
+  /// Whether the model provides the field.
+  [[nodiscard]] bool provides(std::string_view field) const {
+    return std::ranges::find(outputs_, field, &FieldInfo::name) != outputs_.end();
+  }
+
+  /// For the open() of a loss that trains an output. Throws seam::Error if another loss of this run
+  /// trains it to be of other classes.
+  void train(std::string_view output, ClassLabels labels, std::string_view loss) {
+    const Trained now{labels, std::string(loss)};
+    const Trained& first = trained_.try_emplace(std::string(output), now).first->second;
+    if (first.labels == labels) return;
+    const bool items_first = first.labels == ClassLabels::item;
+    throw Error("stage '" + (items_first ? first : now).loss + "' trains the classes of `" +
+                    std::string(output) + "` to be items, but stage '" +
+                    (items_first ? now : first).loss +
+                    "' trains them to be categories; give both losses the same `labels`, or let "
+                    "each read a separate output",
+                Fault::configuration);
+  }
+  /// Throws seam::Error if a loss of this run trains the output's classes to be items.
+  void require_categories(std::string_view output) const {
+    const auto trained = trained_.find(output);
+    if (trained == trained_.end() || trained->second.labels == ClassLabels::category) return;
     throw Error(
         "a loss trains the model's classes to be items (labels = \"item\"), but they are "
         "compared with categories; evaluate items by retrieval, or train with labels = "
@@ -126,7 +149,22 @@ class ClassVocabulary : public CategoryNumbering {
   }
 
  private:
-  bool are_items_ = false;
+  struct Trained {
+    ClassLabels labels;
+    std::string loss;  ///< the first stage that does
+  };
+
+  std::vector<FieldInfo> outputs_;
+  std::map<std::string, Trained, std::less<>> trained_;  // by output
 };
+
+/// Returns the last of the models that provide the field, whose values arrive; null if none does.
+inline ClassVocabulary* provider_of(std::string_view field, const Refs<ClassVocabulary>& models) {
+  ClassVocabulary* last = nullptr;
+  for (ClassVocabulary* model : models) {
+    if (model->provides(field)) last = model;
+  }
+  return last;
+}
 
 }  // namespace seam::stages

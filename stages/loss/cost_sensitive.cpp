@@ -60,8 +60,7 @@ void CostSensitive::declare(Declaration& d) {
   d.parameter("file", file_, "CSV with one line per class, which has the cost of every class")
       .must_exist()
       .only_with("costs", "file");
-  d.needs(field::logits);
-  declare_class_loss(d);
+  declare_class_loss(d, field::logits);
 }
 
 void CostSensitive::check_parameters() const {

@@ -34,8 +34,7 @@ class CrossEntropy final : public ClassLoss {
                 "divides the logits; capsule lengths are between 0 and 1 and need a small "
                 "temperature, such as 0.1")
         .range(1e-6, 1e6);
-    d.needs(field());
-    declare_class_loss(d);
+    declare_class_loss(d, field());
   }
 
  private:

@@ -46,8 +46,7 @@ class Margin final : public ClassLoss {
                 "the k of the metrics accuracy (1), accuracy_3 and so on: fraction of images whose "
                 "category is among the k longest capsules")
         .range(1, 1e6);
-    d.needs(field::class_lengths);
-    declare_category_loss(d);
+    declare_category_loss(d, field::class_lengths);
   }
 
   void open(Context& context) override {

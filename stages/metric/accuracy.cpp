@@ -157,8 +157,9 @@ void Accuracy::open(Context& /*context*/) {
 }
 
 void Accuracy::begin(Context& /*context*/) {
+  const ClassVocabulary* const scored = provider_of(field().name, models_);
+  if (scored != nullptr) scored->require_categories(field().name);
   for (const ClassVocabulary* model : models_) {
-    model->require_categories();
     model->require_one();
     model->require_names_or_numbers();
   }

@@ -1,13 +1,16 @@
 /// Data sets that give no packets, only names or numbers to categories: as real ones, once open.
+/// And a model with classes.
 #pragma once
 
 #include <seam/category_names.hpp>
 #include <seam/stage.hpp>
+#include <seam/tensor.hpp>
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "stages/class_vocabulary.hpp"
 #include "stages/own_numbers.hpp"
 
 namespace seam::stages {
@@ -42,6 +45,23 @@ class NumberedList final : public Source, public CategoryNames, public OwnNumber
   bool above_0_;
   std::vector<std::string> none_;
   bool opened_ = false;
+};
+
+/// A model with scores of classes that data sets name.
+class NumberedModel final : public Transform {
+ public:
+  explicit NumberedModel(const Field<Tensor>& scores = field::logits) : scores_(scores) {}
+  void declare(Declaration& d) override {
+    d.provides(scores_);
+    vocabulary_.declare(d);
+  }
+  void open(Context& /*context*/) override { vocabulary_.open(); }
+  void process(Packet& /*packet*/, Context& /*context*/) override {}
+  [[nodiscard]] ClassVocabulary& vocabulary() { return vocabulary_; }
+
+ private:
+  Field<Tensor> scores_;
+  ClassVocabulary vocabulary_;
 };
 
 }  // namespace seam::stages

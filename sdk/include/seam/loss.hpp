@@ -53,6 +53,8 @@ class Loss : public Compute<Transform>, public Trainable {
   /// Declares `weight`, the field `loss` and the interface for optimizers; call it at the end of
   /// declare().
   void declare_loss(Declaration& d);
+  /// The parameter `weight`.
+  [[nodiscard]] double weight() const { return weight_; }
 
   /// Returns the unweighted loss of a batch: a scalar tensor with gradient. The fields are float32
   /// whatever the network computed in; stay in it. Throws seam::Error if the batch has no loss.

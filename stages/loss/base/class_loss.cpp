@@ -35,17 +35,18 @@ Tensor category_labels(const Packet& packet, std::int64_t classes, const torch::
 
 }  // namespace
 
-void ClassLoss::declare_class_loss(Declaration& d) {
+void ClassLoss::declare_class_loss(Declaration& d, const Field<Tensor>& scores) {
   d.parameter("labels", labels_,
               "what the classes are: categories, or items; the training list must not have more "
               "items than there are logits",
-              {{"category", Labels::category}, {"item", Labels::item}});
+              {{"category", ClassLabels::category}, {"item", ClassLabels::item}});
   d.upstream(served_, "items, which `labels = \"item\"` numbers in order of their names");
-  d.upstream(models_, "the model's classes");
-  declare_category_loss(d);
+  declare_category_loss(d, scores);
 }
 
-void ClassLoss::declare_category_loss(Declaration& d) {
+void ClassLoss::declare_category_loss(Declaration& d, const Field<Tensor>& scores) {
+  scores_ = scores.name;
+  d.needs(scores);
   if (labels_are_items()) {
     d.needs(field::items).doc("the classes");
     d.keeps_state();
@@ -53,6 +54,7 @@ void ClassLoss::declare_category_loss(Declaration& d) {
     d.needs(field::categories).doc("the labels, from 0");
   }
   d.accepts(field::origins).doc("to name an image whose label is rejected");
+  d.upstream(models_, "the model's classes");
   numbering_.declare(d,
                      "the names of categories: data sets that disagree are rejected if categories "
                      "are the labels");
@@ -60,12 +62,11 @@ void ClassLoss::declare_category_loss(Declaration& d) {
   declare_loss(d);
 }
 
-void ClassLoss::open(Context& /*context*/) {
+void ClassLoss::open(Context& context) {
   numbering_.open();
   is_one_numbering_ = false;
-  if (labels_are_items()) {
-    for (ClassVocabulary* model : models_) model->trained_as_items();
-  }
+  ClassVocabulary* const model = provider_of(scores_, models_);
+  if (model != nullptr && weight() > 0) model->train(scores_, labels_, context.stage());
   // Their maximum number is known from the first batch on.
   items_ = ItemProxies(std::numeric_limits<std::int64_t>::max(),
                        {"class", "classes", "the model's `classes`"});

@@ -30,21 +30,21 @@ class ClassLoss : public Loss {
   void batch_accepted() override;
 
  protected:
-  /// Declares `labels`, the fields it needs and what every loss declares; call it at the end.
-  void declare_class_loss(Declaration& d);
+  /// Declares `labels`, the fields it needs, with the `scores` of the classes, and what every loss
+  /// declares; call it at the end.
+  void declare_class_loss(Declaration& d, const Field<Tensor>& scores);
   /// The same for a loss whose classes are always categories.
-  void declare_category_loss(Declaration& d);
+  void declare_category_loss(Declaration& d, const Field<Tensor>& scores);
   /// The labels of a batch with `logits` [N,K], i64[N] on their device. Throws seam::Error naming
   /// an image without a label, and for data sets that number the categories in different ways.
   [[nodiscard]] Tensor labels_of(const Packet& packet, const Tensor& logits, const Context& context,
                                  LabelWords words = {});
 
-  [[nodiscard]] bool labels_are_items() const { return labels_ == Labels::item; }
+  [[nodiscard]] bool labels_are_items() const { return labels_ == ClassLabels::item; }
 
  private:
-  enum class Labels : std::uint8_t { category, item };
-
-  Labels labels_ = Labels::category;
+  ClassLabels labels_ = ClassLabels::category;
+  std::string_view scores_;  // the field's name
   Refs<ServedItems> served_;
   Refs<ClassVocabulary> models_;
   CategoryNumbering numbering_;

@@ -17,7 +17,8 @@ class ClassifierStage : public ModuleStage<M> {
 
  protected:
   /// Declares the vocabulary and the parameters of all networks; call it at the end of declare(),
-  /// even if no classes are set yet: offers are read only once.
+  /// after the fields, which the vocabulary reads. Call it even if no classes are set yet: offers
+  /// are read only once.
   void declare_classifier(Declaration& d) {
     vocabulary_.declare(d);
     this->declare_module(d);

@@ -245,6 +245,24 @@ TEST(CrossEntropyStage, RefusesDataSetsThatNumberCategoriesInDifferentWays) {
               HasSubstr("names its categories (0 is 'bag'), and the list of another has whole"));
 }
 
+TEST(CrossEntropyStage, RefusesToTrainAnOutputToBeItemsAndCategories) {
+  // Opens a loss of items on `logits`, and then one of categories.
+  const auto open_both = [](const char* from, double weight) {
+    seam::testing::Harness model("model", std::make_unique<NumberedModel>(field::class_lengths));
+    seam::testing::Harness together("together", std::make_unique<NumberedModel>());
+    const std::vector<StageRunner*> before{&model.runner(), &together.runner()};
+    seam::testing::Harness items("items", std::make_unique<CrossEntropy>());
+    items.set("labels", "item").upstream(before).open();
+    seam::testing::Harness types("types", std::make_unique<CrossEntropy>());
+    types.set("from", from).set("weight", weight).upstream(before).open();
+  };
+  open_both("class_lengths", 1.0);
+  open_both("logits", 0.0);
+  EXPECT_REFUSED(open_both("logits", 0.1), Fault::configuration,
+                 "stage 'items' trains the classes of `logits` to be items, but stage 'types' "
+                 "trains them to be categories");
+}
+
 TEST(CrossEntropyStage, NamesThePictureWhoseLabelIsNoClass) {
   const auto complaint = [](std::int64_t label) {
     Packet packet;

@@ -102,4 +102,16 @@ TEST(MarginStage, RefusesDataSetsThatNumberCategoriesInDifferentWays) {
   EXPECT_REFUSED(throw only_error(margin), Fault::configuration, "category 0 is 'bag' in one");
 }
 
+TEST(MarginStage, RefusesToTrainLengthsThatAnotherLossTrainsToBeItems) {
+  seam::testing::Harness model("model", std::make_unique<NumberedModel>(field::class_lengths));
+  dynamic_cast<NumberedModel&>(model.runner().stage())
+      .vocabulary()
+      .train(field::class_lengths.name, ClassLabels::item, "classes");
+  seam::testing::Harness margin("margin", std::make_unique<Margin>());
+  margin.upstream({&model.runner()});
+  EXPECT_REFUSED(margin.open(), Fault::configuration,
+                 "stage 'classes' trains the classes of `class_lengths` to be items, but stage "
+                 "'margin' trains them to be categories");
+}
+
 }  // namespace seam::stages::margin_test

@@ -178,17 +178,6 @@ TEST(AccuracyStage, TheTableNamesClassesAndLeavesOutThoseWithoutPictures) {
   EXPECT_THAT(text, Not(HasSubstr("coat")));
 }
 
-/// A model before the accuracy, with classes that data sets name.
-class NumberedModel final : public Transform {
- public:
-  void declare(Declaration& d) override { vocabulary_.declare(d); }
-  void open(Context& /*context*/) override { vocabulary_.open(); }
-  void process(Packet& /*packet*/, Context& /*context*/) override {}
-
- private:
-  ClassVocabulary vocabulary_;
-};
-
 /// The error of an evaluation of a model that was trained on other data, or "began".
 std::string evaluated(std::unique_ptr<Stage> trained_on, std::unique_ptr<Stage> tested_on) {
   Harness training("train_items", std::move(trained_on));
@@ -230,6 +219,22 @@ TEST(AccuracyStage, AListOfNumbersAgreesWithNoListOfNames) {
   EXPECT_THAT(evaluated(numbers(true), names()), refused);
   EXPECT_EQ(evaluated(names(), numbers(false)), "began");
   EXPECT_EQ(evaluated(numbers(true), numbers(true)), "began");
+}
+
+TEST(AccuracyStage, OnlyScoresThatALossTrainsToBeItemsAreRefused) {
+  const auto evaluate = [](const char* from, const seam::Field<Tensor>& key) {
+    Harness capsules("capsules", std::make_unique<NumberedModel>(field::class_lengths));
+    auto of_items = std::make_unique<NumberedModel>();
+    of_items->vocabulary().train(field::logits.name, ClassLabels::item, "loss");
+    Harness together("together", std::move(of_items));
+    Harness accuracy("accuracy", std::make_unique<Accuracy>());
+    accuracy.set("from", from).upstream({&capsules.runner(), &together.runner()});
+    accuracy.push(batch(torch::tensor({{1.F, 0.F}}), {0}, key)).finish();
+    EXPECT_EQ(accuracy.metric("accuracy@1"), 1);
+  };
+  evaluate("class_lengths", field::class_lengths);
+  EXPECT_REFUSED(evaluate("logits", field::logits), Fault::configuration,
+                 "a loss trains the model's classes to be items");
 }
 
 TEST(TopK, FivePicturesByHand) {
