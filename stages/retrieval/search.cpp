@@ -107,10 +107,23 @@ std::int64_t Search::number_of(const std::string& item) {
 /// The first gallery row of the same image, from any list, that is not `left_out`, or -1.
 std::int64_t Search::row_that_shows(std::int64_t id, const Origin& origin, const std::string& file,
                                     std::int64_t left_out) const {
-  if (const auto found = rows_of_file_.find(file); !file.empty() && found != rows_of_file_.end()) {
-    const auto row =
-        std::ranges::find_if(found->second, [&](std::int64_t shown) { return shown != left_out; });
-    return row == found->second.end() ? -1 : *row;
+  if (!file.empty()) {
+    const auto found = rows_of_file_.find(file);
+    if (found != rows_of_file_.end()) {
+      const auto row = std::ranges::find_if(found->second,
+                                            [&](std::int64_t shown) { return shown != left_out; });
+      if (row != found->second.end()) return *row;
+    }
+    // A part of an image finds the whole; other parts are other images.
+    const auto whole = rows_of_file_.find(std::string_view(file).substr(0, file.rfind('/')));
+    if (whole != rows_of_file_.end()) {
+      const auto row = std::ranges::find_if(whole->second, [&](std::int64_t shown) {
+        return shown != left_out &&
+               images_->files()[static_cast<std::size_t>(shown)] == whole->first;
+      });
+      if (row != whole->second.end()) return *row;
+    }
+    if (found != rows_of_file_.end()) return -1;
   }
   if (id < 0 || (!origin.file && origin.item.empty())) return -1;
   const auto row = items_.row_of_id(id);

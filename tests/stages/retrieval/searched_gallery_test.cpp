@@ -186,6 +186,26 @@ TEST(SearchedGallery, AQueryWithABoxIsRefusedIfAnotherListPutsThatBoxIntoTheGall
   EXPECT_THAT(error("img/1.jpg"), HasSubstr("is in the gallery, as list.txt:1 (a), and finds"));
 }
 
+TEST(SearchedGallery, AQueryWithABoxIsRefusedIfTheGalleryHasTheWholeImage) {
+  const auto error = [](const std::filesystem::path& first, const std::filesystem::path& query,
+                        bool itself) {
+    Retrieval stages;
+    stages.search.set("exclude_self", itself);
+    const Tensor vectors = torch::tensor({{1.F}, {2.F}, {3.F}});
+    stages.index
+        .push(in_files(batch(0, {"a", "b", "a"}, vectors), {first, "img/2.jpg", "img/4.jpg"}))
+        .finish();
+    return error_of(stages, {in_files(batch(itself ? 0 : 5, {"a"}, torch::ones({1, 1})), {query})});
+  };
+  const auto part_of = [](const char* file) { return boxed_path(file, {1, 1, 31, 31}); };
+  EXPECT_EQ(error("img/1.jpg", part_of("img/3.jpg"), false), "none");
+  EXPECT_EQ(error(boxed_path("img/1.jpg", {0, 0, 2, 2}), part_of("img/1.jpg"), false), "none");
+  const auto refused = HasSubstr("(a) is in the gallery, as list.txt:2 (b), and finds itself");
+  EXPECT_THAT(error("img/1.jpg", part_of("img/./2.jpg"), false), refused);
+  EXPECT_EQ(error(part_of("img/1.jpg"), part_of("img/1.jpg"), true), "none");
+  EXPECT_THAT(error(part_of("img/2.jpg"), part_of("img/2.jpg"), true), refused);
+}
+
 /// A gallery that does not know its files cannot tell whether a query is in it.
 TEST(SearchedGallery, AQueryWithAFileIsRefusedIfTheGalleryKnowsNone) {
   const auto error = [](bool itself, bool file) {
