@@ -63,11 +63,15 @@ void Loss::measure(std::string name, const Tensor& value) {
                     std::to_string(value.numel()),
                 Fault::internal);
   }
-  measured_.emplace_back(std::move(name), value.detach());
+  measured_.emplace_back(std::move(name), value.detach().reshape({}));
 }
 
 void Loss::measure(std::string name, double value) {
   measured_.emplace_back(std::move(name), torch::scalar_tensor(value, torch::kFloat64));
+}
+
+void Loss::measure_mean(std::string name, const Tensor& values) {
+  if (values.numel() > 0) measured_.emplace_back(std::move(name), values.detach().flatten());
 }
 
 double Loss::rows_of(const Packet& packet) {
@@ -81,7 +85,9 @@ double Loss::rows_of(const Packet& packet) {
 
 Loss::Numbers Loss::take_processed() {
   std::vector<Tensor> tensors;
-  for (const auto& measured : processed_) tensors.push_back(measured.second);
+  for (const auto& [name, value] : processed_) {
+    tensors.push_back(value.dim() == 0 ? value : value.mean());
+  }
   const std::vector<double> values = numbers_in(tensors);
   Numbers numbers;
   for (std::size_t at = 0; at < values.size(); ++at) {
@@ -92,17 +98,21 @@ Loss::Numbers Loss::take_processed() {
 }
 
 void Loss::add_evaluated(double rows) {
+  std::vector<double> counts;
+  for (const auto& [name, value] : processed_) {
+    counts.push_back(value.dim() == 0 ? rows : static_cast<double>(value.numel()));
+  }
   const Numbers numbers = take_processed();
   require_finite(numbers.at(0).second);
   require_finite(numbers.at(1).second);
-  for (const auto& number : numbers) {
-    const std::string& name = number.first;
+  for (std::size_t at = 0; at < numbers.size(); ++at) {
+    const std::string& name = numbers[at].first;
     const auto known = std::ranges::find(evaluated_, name, &Evaluated::name);
     Evaluated& metric =
         known != evaluated_.end() ? *known : evaluated_.emplace_back(Evaluated{name, 0, 0});
-    if (std::isnan(number.second)) continue;
-    metric.sum += rows * number.second;
-    metric.rows += rows;
+    if (std::isnan(numbers[at].second)) continue;
+    metric.sum += counts[at] * numbers[at].second;
+    metric.rows += counts[at];
   }
 }
 

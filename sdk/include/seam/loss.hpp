@@ -65,6 +65,9 @@ class Loss : public Compute<Transform>, public Trainable {
   /// optimizer has just waited for the device to check loss and gradient.
   void measure(std::string name, const Tensor& value);
   void measure(std::string name, double value);
+  /// Likewise the mean of a value of some rows, or pairs; nothing if there is none. In evaluation,
+  /// batches are weighted by the number of values.
+  void measure_mean(std::string name, const Tensor& values);
 
  private:
   using Measured = std::vector<std::pair<std::string, Tensor>>;
@@ -74,7 +77,7 @@ class Loss : public Compute<Transform>, public Trainable {
   struct Evaluated {
     std::string name;
     double sum = 0;
-    double rows = 0;
+    double rows = 0;  ///< or values of measure_mean()
   };
 
   /// Of the batch; 1 if no field has rows.
@@ -86,7 +89,7 @@ class Loss : public Compute<Transform>, public Trainable {
   void record_accepted(const Context& context);
 
   double weight_ = 1;
-  Measured measured_;   // by the current compute()
+  Measured measured_;   // by the current compute(): numbers [], and the values [P] of means
   Measured processed_;  // of the last batch
   Numbers accepted_;    // of the last training batch, once it may be recorded
   std::vector<Evaluated> evaluated_;

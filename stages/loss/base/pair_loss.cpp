@@ -100,10 +100,8 @@ Tensor PairLoss::compute(const Packet& packet, Context& /*context*/) {
   const Pairs pairs = pairs_of(packet);
   const Tensor distances = pair_distances(pairs.first, pairs.second, distance_);
   const Tensor known = distances.detach();
-  const Tensor matching = known.masked_select(pairs.same == 1);
-  const Tensor other = known.masked_select(pairs.same == 0);
-  if (matching.numel() > 0) measure("matching_distance", matching.mean());
-  if (other.numel() > 0) measure("non_matching_distance", other.mean());
+  measure_mean("matching_distance", known.masked_select(pairs.same == 1));
+  measure_mean("non_matching_distance", known.masked_select(pairs.same == 0));
   const Tensor all = losses(distances, pairs.same);
   measure("active", (all.detach() > 0).to(torch::kFloat64).mean());
   return all.mean();

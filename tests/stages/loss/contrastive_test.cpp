@@ -4,7 +4,9 @@
 #include <seam/conformance.hpp>
 #include <seam/testing.hpp>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stages/same.hpp"
@@ -44,6 +46,27 @@ TEST(Contrastive, IsTheMeanOverPairsWithTheirDistances) {
   EXPECT_NEAR(measured["non_matching_distance"], 0.35, 1e-5);
   EXPECT_NEAR(measured["accuracy"], 2.0 / 3, 1e-6);  // 0.1 is below the margin
   EXPECT_NEAR(measured["active"], 2.0 / 3, 1e-6);
+}
+
+TEST(Contrastive, InEvaluationDistancesAreTheMeanOverPairsOfAllBatches) {
+  const auto distance = [](const std::vector<std::int64_t>& sizes) {
+    const Packet all = batch({1, 1, 0, 0, 1, 1});
+    Harness harness("loss", std::make_unique<Contrastive>());
+    std::int64_t first = 0;
+    for (const std::int64_t size : sizes) {
+      Packet part;
+      part.set(field::embedding, all.get(field::embedding).narrow(0, first, size));
+      part.set(field::same, all.get(field::same).narrow(0, first, size));
+      harness.push(std::move(part));
+      first += size;
+    }
+    harness.finish();
+    EXPECT_TRUE(harness.errors().empty());
+    return harness.metric("matching_distance");
+  };
+  EXPECT_NEAR(distance({6}), 0.45, 1e-5);
+  EXPECT_NEAR(distance({4, 2}), 0.45, 1e-5) << "one matching pair in each batch";
+  EXPECT_NEAR(distance({2, 2, 2}), 0.45, 1e-5);
 }
 
 TEST(Contrastive, InTheFormOfEquation4AccuracyComparesTheSquareWithTheMargin) {
