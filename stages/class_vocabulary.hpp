@@ -16,7 +16,7 @@
 #include <seam/reference.hpp>
 
 #include "stages/counted.hpp"
-#include "stages/own_numbers.hpp"
+#include "stages/listed_categories.hpp"
 
 namespace seam::stages {
 
@@ -61,8 +61,8 @@ class CategoryNumbering {
       return names.size() > 1 || (names.size() == 1 && !names.front().empty());
     };
     const auto has_numbers = [](const CategoryNames* data_set) {
-      const auto* const own = dynamic_cast<const OwnNumbers*>(data_set);
-      return own != nullptr && own->has_own_numbers();
+      const auto* const listed = dynamic_cast<const ListedCategories*>(data_set);
+      return listed != nullptr && listed->has_own_numbers();
     };
     const auto named = std::ranges::find_if(all_, is_named);
     if (named == all_.end() || std::ranges::none_of(all_, has_numbers)) return;
@@ -82,6 +82,24 @@ class CategoryNumbering {
       most = std::max(most, data_set->category_names().size());
     }
     return static_cast<std::int64_t>(most);
+  }
+
+  /// The categories with names that no image has that the data sets before the stage serve in the
+  /// flow under way; none if one of these data sets does not tell.
+  [[nodiscard]] std::vector<std::string> without_images() const {
+    std::set<std::int64_t> served;
+    std::vector<std::string> names;
+    for (const CategoryNames* data_set : data_sets_) {
+      const auto* const listed = dynamic_cast<const ListedCategories*>(data_set);
+      if (listed == nullptr) return {};
+      served.insert(listed->served_categories().begin(), listed->served_categories().end());
+      if (data_set->category_names().size() > names.size()) names = data_set->category_names();
+    }
+    std::vector<std::string> missing;
+    for (std::size_t at = 0; at < names.size(); ++at) {
+      if (!served.contains(static_cast<std::int64_t>(at))) missing.push_back(names[at]);
+    }
+    return missing;
   }
 
  private:
@@ -123,17 +141,17 @@ class ClassVocabulary : public CategoryNumbering {
     return std::ranges::find(outputs_, field, &FieldInfo::name) != outputs_.end();
   }
 
-  /// For the open() of a loss that trains an output. Throws seam::Error if another loss of this run
-  /// trains it to be of other classes.
+  /// For the open() of a loss that trains an output, or measures it in an evaluation. Throws
+  /// seam::Error if another loss of this run compares it with other classes.
   void train(std::string_view output, ClassLabels labels, std::string_view loss) {
     const Trained now{labels, std::string(loss)};
     const Trained& first = trained_.try_emplace(std::string(output), now).first->second;
     if (first.labels == labels) return;
     const bool items_first = first.labels == ClassLabels::item;
-    throw Error("stage '" + (items_first ? first : now).loss + "' trains the classes of `" +
-                    std::string(output) + "` to be items, but stage '" +
+    throw Error("stage '" + (items_first ? first : now).loss + "' compares the classes of `" +
+                    std::string(output) + "` with items, but stage '" +
                     (items_first ? now : first).loss +
-                    "' trains them to be categories; give both losses the same `labels`, or let "
+                    "' compares them with categories; give both losses the same `labels`, or let "
                     "each read a separate output",
                 Fault::configuration);
   }

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <optional>
 #include <seam/category_outputs.hpp>
@@ -98,7 +97,8 @@ LoadOptions options_for(const RunArguments& arguments, Start start, CategoryCoun
 bool make_evaluation(LoadOptions to_load, const RunArguments& arguments, PreparedRun& prepared,
                      RunOptions& options) {
   const std::string& run = arguments.evaluate;
-  if (const RunFolder folder = read_run(run, run); folder.state != RunState::complete) {
+  const RunFolder folder = read_run(run, run);
+  if (folder.state != RunState::complete) {
     refuse("'{}' is not a complete run ({} after {} of {} epochs); seam eval requires one", run,
            state_text(folder.state), folder.epochs_done, folder.epochs);
   }
@@ -139,6 +139,14 @@ bool make_evaluation(LoadOptions to_load, const RunArguments& arguments, Prepare
   for (const Difference& one : differences_between(training, resolved)) {
     options.trained_with[one.key] = one.before.value_or("");
   }
+  // A resumed process may have changed it: the folder has that of the last one.
+  const std::string precision = "pipeline.precision";
+  const Parameters now = parameters_of(resolved, run);
+  const auto last = folder.parameters.find(precision);
+  const auto same = now.find(precision);
+  if (last != folder.parameters.end() && same != now.end() && last->second != same->second) {
+    options.trained_with[precision] = last->second;
+  }
   return true;
 }
 
@@ -150,15 +158,6 @@ std::optional<PipelineSpec> other_spec(LoadOptions options, int threads) {
   if (loaded.pipeline) return std::move(loaded.pipeline->spec);
   report_problems(loaded.problems);
   return std::nullopt;
-}
-
-/// initial_files(), or none if they no longer exist: a resumed run does not need them.
-std::map<std::string, std::string> remaining_initial_files(const CheckedPipeline& pipeline) {
-  try {
-    return initial_files(pipeline);
-  } catch (const Error&) {  // they are those of a run without checkpoints
-    return {};
-  }
 }
 
 /// Throws seam::Error (configuration) if the command would begin a different run than the one that
@@ -175,7 +174,7 @@ void refuse_other_beginning(const CheckedPipeline& recorded, const RunArguments&
         folder, evaluates ? "evaluates" : "was started from",
         to_text(evaluates ? launch.evaluates : launch.from), arguments.file, folder);
   }
-  const auto changed = changed_data(launch.initial, remaining_initial_files(recorded));
+  const auto changed = changed_data(launch.initial, initial_files(recorded, Lost::left_out));
   if (changed.empty()) return;
   refuse(
       "the content of {} has changed since the run in '{}' was started; choose another --run-dir, "

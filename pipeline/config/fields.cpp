@@ -314,7 +314,8 @@ class FieldCheck {
     report("field-values", at,
            fmt::format("{} cannot use field '{}', whose values are {} here",
                        described(stage_at(at)), need.name, enumerated(have.values)),
-           {fmt::format("needed:   {} by {}", enumerated(need.values), described(stage_at(at))),
+           {fmt::format("needed:   {} by {}{}", enumerated(need.values), described(stage_at(at)),
+                        explained(need.doc)),
             fmt::format("provided: {} by {}", enumerated(have.values),
                         described(stage_at(have.node)))});
   }

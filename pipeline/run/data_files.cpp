@@ -69,7 +69,7 @@ std::map<std::string, std::string> data_files(const CheckedPipeline& pipeline) {
   return files;
 }
 
-std::map<std::string, std::string> initial_files(const CheckedPipeline& pipeline) {
+std::map<std::string, std::string> initial_files(const CheckedPipeline& pipeline, Lost lost) {
   std::map<std::string, std::string> files;
   for_each_parameter(pipeline, [&](const StageSpec& stage, const StageRunner& /*runner*/,
                                    const ParameterInfo& parameter) {
@@ -77,7 +77,11 @@ std::map<std::string, std::string> initial_files(const CheckedPipeline& pipeline
     const fs::path given = text_value(stage, parameter.name);
     if (given.empty()) return;
     std::optional<fs::path> file = file_of(stage, parameter);
-    if (!file && fs::exists(given / "resolved.toml")) file = weights_file(given).path;
+    try {
+      if (!file && fs::exists(given / "resolved.toml")) file = weights_file(given).path;
+    } catch (const Error&) {  // a run without its checkpoints
+      if (lost == Lost::refused) throw;
+    }
     if (file) files[key_of(stage, parameter)] = sha256_of_file(*file);
   });
   return files;

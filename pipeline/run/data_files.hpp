@@ -4,6 +4,7 @@
 ///                                                    └► resolved.toml's head ──► resume, compare
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -27,9 +28,13 @@ namespace seam::host {
 /// start of a run, such as initial weights. Other files may be outputs of a stage.
 [[nodiscard]] std::map<std::string, std::string> data_files(const CheckedPipeline& pipeline);
 
+/// What happens if a run in `weights` no longer has the checkpoint to import.
+enum class Lost : std::uint8_t { refused, left_out };
+
 /// The same for the files that matter only at the start of a run, such as initial weights; for a
 /// run, those of its folder that weights are loaded from.
-[[nodiscard]] std::map<std::string, std::string> initial_files(const CheckedPipeline& pipeline);
+[[nodiscard]] std::map<std::string, std::string> initial_files(const CheckedPipeline& pipeline,
+                                                               Lost lost = Lost::refused);
 
 /// A parameter by which a stage may write to a path outside the run folder: a path that is absolute
 /// or begins with `..`, and is not declared as an input.

@@ -7,8 +7,11 @@
 
 #include "pipeline/config/initial_weights.hpp"
 #include "pipeline/run/data_files.hpp"
+#include "pipeline/run/files.hpp"
+#include "pipeline/run/from_run.hpp"
 #include "pipeline/run/services.hpp"
 #include "pipeline/text/json.hpp"
+#include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "sdk/src/weights_metadata.hpp"
 #include "seam/error.hpp"
@@ -16,14 +19,41 @@
 namespace seam::host {
 namespace {
 
-/// Whether the run's summary says that its schedule is complete.
-bool says_complete(const std::filesystem::path& run) {
-  std::ifstream file(run / "summary.json");
-  const Json summary = try_parse_json(file);
-  return summary.is_object() && summary.value("complete", Json()) == true;
+/// Parameters of the stage that the run in the folder set differently and that may change what its
+/// network computes.
+std::vector<Difference> differences_of_network(const CheckedPipeline& pipeline,
+                                               const StageSpec& stage,
+                                               const Description& description,
+                                               const std::filesystem::path& run) {
+  std::vector<Difference> differences =
+      in_results(differences_between(pipeline_below_head(read_text_file(run / "resolved.toml")),
+                                     pipeline.spec.resolved),
+                 pipeline.spec.roles);
+  const std::string prefix = "stage." + stage.name + ".";
+  std::erase_if(differences, [&](const Difference& one) {
+    if (!one.key.starts_with(prefix)) return true;
+    const std::string name = one.key.substr(prefix.size());
+    // A parameter that only one of them has may be of a newer version.
+    if (!one.before || !one.now) return true;
+    const ParameterInfo* const known = find_in(description.parameters, name, &ParameterInfo::name);
+    if (known == nullptr) return name != "use";  // "on_error" and its like
+    return known->initial || name == "freeze" || name == "rates" || name == "rate_scale";
+  });
+  return differences;
 }
 
 }  // namespace
+
+EndedRun ended_run(const std::filesystem::path& summary) {
+  std::ifstream file(summary);
+  const Json json = try_parse_json(file);
+  EndedRun run;
+  if (!json.is_object()) return run;
+  run.complete = json.value("complete", Json()) == true;
+  const Json epochs = json.value("epochs_done", Json());
+  if (epochs.is_number_integer()) run.epochs_done = epochs.get<std::int64_t>();
+  return run;
+}
 
 std::string plugin_lines(const std::vector<PluginUsed>& plugins) {
   std::string lines;
@@ -58,10 +88,19 @@ std::vector<std::string> check_imported_files(const CheckedPipeline& pipeline, c
     if (runner == pipeline.stages.end()) continue;
     const std::filesystem::path run = initial_weights(stage, runner->second->description());
     if (run.empty() || !std::filesystem::exists(run / "resolved.toml")) continue;
-    if (!says_complete(run)) {
+    if (!ended_run(run / "summary.json").complete) {
       warnings.push_back(
           fmt::format("run '{}' is not complete: stage '{}' imports the weights of its {}",
                       run.string(), stage.name, weights_file(run).path.filename().string()));
+    }
+    const std::vector<Difference> differences =
+        differences_of_network(pipeline, stage, runner->second->description(), run);
+    if (!differences.empty()) {
+      warnings.push_back(
+          fmt::format("stage '{}' imports weights from run '{}', but has {}; the network may "
+                      "differ from the one "
+                      "that was trained",
+                      stage.name, run.string(), to_text(differences)));
     }
     std::vector<std::string> changed = changed_data(read_launch(run).data, now.data);
     std::erase_if(changed, [&](const std::string& key) {

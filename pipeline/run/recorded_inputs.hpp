@@ -3,6 +3,7 @@
 /// resumed.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -14,6 +15,14 @@
 #include "pipeline/run/run_parts.hpp"
 
 namespace seam::host {
+
+/// How the last process of a run left it.
+struct EndedRun {
+  bool complete = false;
+  std::int64_t epochs_done = 0;
+};
+/// Reads a summary.json; not complete, with 0 epochs, if there is none.
+[[nodiscard]] EndedRun ended_run(const std::filesystem::path& summary);
 
 /// Lines "hash path", to compare.
 [[nodiscard]] std::string plugin_lines(const std::vector<PluginUsed>& plugins);
@@ -27,7 +36,8 @@ void warn_of_changes_since(const Launch& training, const Launch& now, const RunI
                            RunServices& services);
 
 /// Warnings for stages that import weights from the folder of a run that is not complete, or in
-/// which they read other files: a different network may have weights of the same names.
+/// which they have other parameters or read other files: a different network may have weights of
+/// the same names.
 [[nodiscard]] std::vector<std::string> check_imported_files(const CheckedPipeline& pipeline,
                                                             const Launch& now);
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
-#include <fstream>
 #include <memory>
 #include <new>
 #include <set>
@@ -29,20 +29,12 @@
 #include "pipeline/run/services.hpp"
 #include "pipeline/run/trace.hpp"
 #include "pipeline/text/count.hpp"
-#include "pipeline/text/json.hpp"
 #include "pipeline/text/refuse.hpp"
 #include "pipeline/text/utf8.hpp"
 #include "sdk/src/out_of_memory.hpp"
 
 namespace seam::host {
 namespace {
-
-/// Whether a process that ended has written that the schedule is complete.
-bool ended_complete(const std::filesystem::path& summary) {
-  std::ifstream file(summary);
-  const Json json = try_parse_json(file);
-  return json.is_object() && json.value("complete", Json()) == true;
-}
 
 /// A run from its folder to its summary; FlowSteps executes the steps of the schedule.
 class Run final {
@@ -117,7 +109,14 @@ RunSummary Run::execute() {
       services_->note("this run is complete; there is nothing left to do");
       scores_.restore(directory_->metrics(), begin_.metrics_size);
       // Otherwise it stays as the process that completed the run wrote it.
-      if (!ended_complete(directory_->summary())) {
+      if (!ended_run(directory_->summary()).complete) {
+        if (!begin_.numerics.empty() && begin_.numerics != identity_.numerics) {
+          refuse(
+              "the summary.json of '{}', which is complete, is missing; to write it, resume the "
+              "run "
+              "with the device and precision of its last checkpoint, {}",
+              directory_->path().string(), begin_.numerics);
+        }
         summary_.listings = begin_.listings;
         write_summary_file();
       }
@@ -242,6 +241,7 @@ Launch Run::new_launch(const std::optional<Beginning>& begins_with) const {
     launch.file = std::move(training.file);
     launch.data.merge(training.data);  // files that only the training reads
     launch.initial = std::move(training.initial);
+    launch.from = std::move(training.from);
   }
   if (begins_with) {
     Launch earlier = read_launch(options_.from);
@@ -345,15 +345,15 @@ CheckpointFolder::Newest Run::newest_checkpoint(const Launch& recorded) const {
                                 damaged.how, aside.filename().string()));
   }
   if (newest.checkpoint) return newest;
-  if (!recorded.from.run.empty()) {
+  if (!recorded.from.run.empty() && recorded.evaluates.run.empty()) {
     refuse(
         "'{}' was started from {}, but no longer has a checkpoint; start another run with --from",
         directory_->path().string(), to_text(recorded.from));
   }
   // The results of a run that was killed before its first checkpoint was due are repeated.
-  const bool complete = ended_complete(directory_->summary());
-  const std::int64_t epochs = epochs_timed(directory_->timing()) + (complete ? 1 : 0);
-  if (!options_.shard && (complete || epochs >= spec_.schedule.checkpoint_every.epochs)) {
+  const EndedRun ended = ended_run(directory_->summary());
+  const std::int64_t epochs = std::max(ended.epochs_done, epochs_timed(directory_->timing()));
+  if (!options_.shard && (ended.complete || epochs >= spec_.schedule.checkpoint_every.epochs)) {
     refuse("'{}' has results of {}, but no checkpoint: restore its checkpoints, or start a new run",
            directory_->path().string(), counted(static_cast<std::uint64_t>(epochs), "epoch"));
   }
@@ -427,8 +427,18 @@ void Run::go_through_schedule() {
   recorder.opened(services_->metrics(), stages_.opened());
   restore_scores();
   SchedulePosition& position = summary_.position;
-  position.best_kept = best_kept(spec_.schedule.keep, position.best_kept, directory_->checkpoints(),
+  const std::optional<BestKept> before = position.best_kept;
+  position.best_kept = best_kept(spec_.schedule.keep, before, directory_->checkpoints(),
                                  directory_->metrics(), begin_.metrics_size);
+  if (before && before->metric == spec_.schedule.keep.best) {
+    const std::string file = to_text(CheckpointName{before->epochs});
+    if (!std::filesystem::exists(directory_->checkpoints() / file)) {
+      services_->warn(fmt::format(
+          "the best checkpoint so far, '{}', is missing; the best of the remaining ones and of the "
+          "next epochs is kept",
+          file));
+    }
+  }
   services_->metrics().restore_epoch(begin_.epoch_means);
   FlowSteps steps({pipeline_, options_, display_, flows_, *directory_, *services_, stages_,
                    recorder, scores_, summary_, trace_.get()},

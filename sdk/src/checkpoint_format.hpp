@@ -19,6 +19,7 @@ inline constexpr const char* best_key = "seam.best";
 inline constexpr const char* best_by_key = "seam.best_by";
 inline constexpr const char* chosen_key = "seam.chosen";
 inline constexpr const char* classes_key = "seam.classes";
+inline constexpr const char* epochs_key = "seam.run.epochs_done";
 /// The number of training flows that the run had completed.
 inline constexpr const char* trainings_key = "seam.run.trainings";
 

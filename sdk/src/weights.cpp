@@ -1,5 +1,6 @@
 // Resolves `weights = ...`: a file, or a run folder with a checkpoint.
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
@@ -27,6 +28,28 @@ struct File {
   std::map<std::string, std::string> newest = {};  // metadata of the run's newest checkpoint
 };
 
+/// Throws seam::Error if the newest checkpoint is a copy under another name, or not the last one of
+/// a run that is complete: a file may be missing from a copied folder.
+void refuse_gaps(const fs::path& run, const host::CheckpointName& name, const File& newest) {
+  const std::string file = newest.path.filename().string();
+  const auto epochs = newest.content.metadata.find(format::epochs_key);
+  if (epochs != newest.content.metadata.end() && epochs->second != std::to_string(name.epochs)) {
+    throw configuration("'" + file + "' of run '" + run.string() + "' was written after epoch " +
+                        epochs->second +
+                        ": it was renamed or copied; remove it from the folder, or pass the file "
+                        "to use");
+  }
+  std::ifstream stream(run / "summary.json");
+  const auto summary = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  if (!summary.is_object() || summary.value("complete", nlohmann::json()) != true) return;
+  const auto done = summary.value("epochs_done", nlohmann::json());
+  if (!done.is_number_integer() || done.get<std::int64_t>() <= name.epochs) return;
+  throw configuration("run '" + run.string() + "' has completed " + done.dump() +
+                      " epochs, but its newest checkpoint is '" + file +
+                      "': the last one is missing; restore it, or pass the file to use, such as '" +
+                      newest.path.string() + "'");
+}
+
 /// The best checkpoint of a run, or the newest one.
 File checkpoint_of(const fs::path& run) {
   const fs::path folder = run / "checkpoints";
@@ -45,6 +68,7 @@ File checkpoint_of(const fs::path& run) {
   }
   if (!newest) throw configuration("run '" + run.string() + "' has no checkpoint yet");
   File file{newest->second, read_safetensors(newest->second)};
+  refuse_gaps(run, newest->first, file);
   const auto trainings = file.content.metadata.find(format::trainings_key);
   const bool is_untrained = newest->first == host::CheckpointName{} &&
                             trainings != file.content.metadata.end() && trainings->second == "0";

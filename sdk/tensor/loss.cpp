@@ -86,7 +86,7 @@ double Loss::rows_of(const Packet& packet) {
 Loss::Numbers Loss::take_processed() {
   std::vector<Tensor> tensors;
   for (const auto& [name, value] : processed_) {
-    tensors.push_back(value.dim() == 0 ? value : value.mean());
+    tensors.push_back(value.dim() == 0 ? value : value.to(torch::kFloat64).mean());
   }
   const std::vector<double> values = numbers_in(tensors);
   Numbers numbers;

@@ -56,7 +56,7 @@ void AnyModuleStage::open(Context& context) {
   import_weights(any_module(), settings_, stage, without_place());
   any_module().to(device_of(context));
   lay_out();
-  freeze_parameters(any_module(), settings_.freeze, stage);
+  freeze_parameters(any_module(), settings_, stage);
   rates_ = rates_by_name(any_module(), settings_.rates, stage);
   context.debug(to_text(describe_network()));
 }

@@ -233,14 +233,22 @@ void import_weights(torch::nn::Module& module, const WeightSettings& settings,
   for (auto& [target, source] : copies) target.copy_(source);
 }
 
-void freeze_parameters(torch::nn::Module& module, const std::vector<std::string>& freeze,
+void freeze_parameters(torch::nn::Module& module, const WeightSettings& settings,
                        const std::string& stage) {
   std::vector<std::string> names;
+  std::vector<std::string> initial;
   for (const auto& item : module.named_parameters()) {
     names.push_back(item.key());
-    if (matches_any(freeze, item.key())) Tensor(item.value()).set_requires_grad(false);
+    if (!matches_any(settings.freeze, item.key())) continue;
+    Tensor(item.value()).set_requires_grad(false);
+    if (matches_any(settings.skip, item.key())) initial.push_back(item.key());
   }
-  expect_matches(freeze, names, "freeze", stage);
+  expect_matches(settings.freeze, names, "freeze", stage);
+  if (initial.empty()) return;
+  throw Error("in stage '" + stage + "', 'skip' leaves " + some_of(initial) +
+                  " at initial values, and 'freeze' keeps them there; exclude them from one of the "
+                  "two",
+              Fault::configuration);
 }
 
 std::map<std::string, double> rates_by_name(const torch::nn::Module& module,

@@ -139,7 +139,14 @@ void Batch::declare(Declaration& d) {
   d.accepts(field::category).doc("-1 if absent");
   d.accepts(field::index).doc("-1 if absent");
   d.accepts(field::path).doc("empty if absent");
-  d.accepts(field::box).doc("a file with boxes may contain several images");
+  const bool reads_box = std::ranges::any_of(carry_, [](const std::string& entry) {
+    return parse_carried(entry).from == field::box.name;
+  });
+  d.accepts(field::box)
+      .doc(
+          "put image.crop with box = true after image.decode (a file may contain several images), "
+          "set boxes = \"ignore\" in the data set, or carry the field")
+      .values(reads_box ? std::vector<std::string>{} : std::vector<std::string>{"cut out"});
   d.accepts(field::group).doc("-1 if absent: each image is its own group");
   d.accepts(field::group_size).doc("any size if absent; otherwise incomplete groups are dropped");
   d.accepts(field::role).doc("single if absent");

@@ -208,7 +208,9 @@ void Category::declare(Declaration& d) {
                    .category = "from 0, in the order of list_category_cloth.txt",
                    .index = "position in the split, from 0, before folds cut it"});
   if (boxes_ == Boxes::field) {
-    d.provides(field::box).doc("left, top, right and bottom in pixels of the image in the file");
+    d.provides(field::box)
+        .doc("left, top, right and bottom in pixels of the image in the file")
+        .values({"not cut out"});
   }
   d.offers<PublishedLists>(*this);
 }

@@ -145,6 +145,10 @@ void Folder::open(Context& context) {
   }
   const FolderItems items = items_ == FolderItems::automatic ? items_for(found, root_) : items_;
 
+  for (auto at = categories_.begin(); at != categories_.end(); ++at) {
+    if (std::find(categories_.begin(), at, *at) == at) continue;
+    throw Error("'categories' names '" + *at + "' twice", Fault::configuration);
+  }
   // Empty folders count too: a category has the same number in an incomplete copy of the data.
   std::vector<std::string> vocabulary = categories_;
   if (vocabulary.empty()) {

@@ -45,7 +45,11 @@ void ListedPictures::serve(std::vector<PictureRow> rows, std::vector<std::string
     served_.resize(static_cast<std::size_t>(*limit_));
   }
   items_.clear();
-  for (const std::size_t row : served_) items_.insert(rows_[row].item);
+  served_categories_.clear();
+  for (const std::size_t row : served_) {
+    items_.insert(rows_[row].item);
+    served_categories_.insert(rows_[row].category);
+  }
 }
 
 void ListedPictures::also_lists(std::string_view text) {

@@ -9,7 +9,7 @@
 #include <seam/listing.hpp>
 
 #include "stages/dataset/folds.hpp"
-#include "stages/own_numbers.hpp"
+#include "stages/listed_categories.hpp"
 #include "stages/served_items.hpp"
 
 namespace seam::stages {
@@ -35,7 +35,7 @@ struct PictureFieldDocs {
 class ListedPictures : public Source,
                        public CategoryNames,
                        public Listing,
-                       public OwnNumbers,
+                       public ListedCategories,
                        public ServedItems {
  public:
   void begin(Context& context) final;
@@ -43,6 +43,9 @@ class ListedPictures : public Source,
   [[nodiscard]] const std::vector<std::string>& category_names() const final { return categories_; }
   [[nodiscard]] std::uint64_t listing_digest() const final { return digest_; }
   [[nodiscard]] bool has_own_numbers() const final { return own_numbers_; }
+  [[nodiscard]] const std::set<std::int64_t>& served_categories() const final {
+    return served_categories_;
+  }
   [[nodiscard]] const Names& served_items() const final { return items_; }
 
  protected:
@@ -70,6 +73,7 @@ class ListedPictures : public Source,
   std::uint64_t digest_ = 0;  // of those
   std::vector<std::size_t> served_;
   Names items_;  // of those
+  std::set<std::int64_t> served_categories_;
   std::size_t next_ = 0;
 };
 

@@ -97,7 +97,9 @@ void Table::declare_fields(Declaration& d) {
   add("integers", integers_, options_.integers, std::int64_t{});
   add("numbers", numbers_, options_.numbers, double{});
   if (options_.boxes == TableBoxes::field) {
-    d.provides(field::box).doc("left, top, right and bottom in pixels of the image in the file");
+    d.provides(field::box)
+        .doc("left, top, right and bottom in pixels of the image in the file")
+        .values({"not cut out"});
   }
 }
 

@@ -172,7 +172,13 @@ class TableParser {
     row.line = row_.line;
     row.path = full_cell(*path_);
     row.item = full_cell(*item_);
-    if (has_boxes_) read_box(row);
+    std::string split;
+    if (split_) split = full_cell(*split_);
+    const Column by_flag = flag_of_split();
+    const bool served = options_.split.empty() || options_.split == "*" ||
+                        (by_flag ? is_flagged(*by_flag, split) : split == options_.split);
+    const bool may_lack_box = options_.boxes == TableBoxes::refuse || !served;
+    if (has_boxes_ && !(may_lack_box && lacks_box())) read_box(row);
     const std::string file = std::filesystem::path(row.path).lexically_normal().string();
     const auto [first, fresh] = seen_.try_emplace(std::pair(file, row.box), row_.line);
     if (!fresh) {
@@ -187,17 +193,13 @@ class TableParser {
       category = full_cell(*category_);
       all_categories_.insert(category);
     }
-    std::string split;
-    if (split_) split = full_cell(*split_);
     if (!split.empty()) {
       splits_.insert(split);
       splits_of_item_[row.item].insert(split);
     }
     if (is_query_ && flag(*is_query_)) splits_.insert("query");
     if (is_gallery_ && flag(*is_gallery_)) splits_.insert("gallery");
-    const Column by_flag = flag_of_split();
-    if (options_.split.empty() || options_.split == "*" ||
-        (by_flag ? is_flagged(*by_flag, split) : split == options_.split)) {
+    if (served) {
       read_fields(row);
       categories_of_rows_.push_back(std::move(category));
       list_.rows.push_back(std::move(row));
@@ -236,11 +238,12 @@ class TableParser {
     return *value;
   }
 
+  [[nodiscard]] bool lacks_box() const {
+    return std::all_of(box_.begin(), box_.end(),
+                       [&](std::size_t column) { return trimmed(row_.cells[column]).empty(); });
+  }
+
   void read_box(TableRow& row) const {
-    const bool none = std::all_of(box_.begin(), box_.end(), [&](std::size_t column) {
-      return trimmed(row_.cells[column]).empty();
-    });
-    if (none && options_.boxes == TableBoxes::refuse) return;  // as if there were no such columns
     if (options_.boxes == TableBoxes::refuse) {
       fail(row_.line,
            "the image has a box (columns x_1, y_1, x_2, y_2); set boxes = \"field\" and put "

@@ -20,10 +20,23 @@ std::string text_at(const Packet& packet, const Field<std::vector<T>>& key, std:
   }
 }
 
+/// The first row that is true, or -1.
+std::int64_t first_true(const Tensor& rows) {
+  const Tensor found = rows.nonzero();
+  return found.size(0) == 0 ? -1 : found[0][0].item<std::int64_t>();
+}
+
 /// The first row with an element that is not finite, or -1.
 std::int64_t first_infinite_row(const Tensor& vectors) {
-  const Tensor bad = vectors.isfinite().all(1).logical_not().nonzero();
-  return bad.size(0) == 0 ? -1 : bad[0][0].item<std::int64_t>();
+  return first_true(vectors.isfinite().all(1).logical_not());
+}
+
+/// The first row that is not zero, but that float16 would store with less than its usual digits or
+/// as zero; or -1.
+std::int64_t first_tiny_row(const Tensor& vectors) {
+  constexpr double smallest_normal = 0x1p-14;
+  const Tensor largest = vectors.abs().amax(1);
+  return first_true((largest > 0).logical_and(largest < smallest_normal));
 }
 
 }  // namespace
@@ -56,7 +69,8 @@ void Embeddings::declare(Declaration& d) {
   d.parameter("folder", folder_, "folder of the files, relative to the run folder");
   d.parameter("precision", stored_,
               "type of the stored numbers: float16 takes half the space and keeps about three "
-              "digits; numbers beyond 65,504 are rejected",
+              "digits; numbers beyond 65,504 are rejected, and embeddings other than zero with all "
+              "numbers between -6.1e-5 and 6.1e-5",
               {{"float32", StoredAs::float32}, {"float16", StoredAs::float16}});
   d.needs(field::embedding);
   d.needs(field::origins);
@@ -103,6 +117,12 @@ void Embeddings::process(const Packet& packet, Context& /*context*/) {
       throw Error("the embedding of " + origins[static_cast<std::size_t>(row)].text() +
                   " has elements beyond the largest number of float16, 65504; set precision = "
                   "\"float32\", or normalise the embeddings");
+    }
+    if (const std::int64_t row = first_tiny_row(vectors); row >= 0) {
+      throw Error("all elements of the embedding of " +
+                  origins[static_cast<std::size_t>(row)].text() +
+                  " are below 6.1e-5, and float16 keeps fewer than three digits of them; set "
+                  "precision = \"float32\", or normalise the embeddings");
     }
   }
   files_->vectors.write(

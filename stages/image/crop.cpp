@@ -170,6 +170,7 @@ void Crop::declare(Declaration& d) {
     d.needs(field::box)
         .doc("in pixels of the image in the file; for images without boxes, set height and width");
   }
+  if (box_) d.provides(field::box).values({"cut out"});
   d.provides(field::image).contract("u8[" + height + "," + width + ",C]").values({"changed"});
 }
 

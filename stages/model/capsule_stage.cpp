@@ -52,7 +52,10 @@ void CapsuleStage::declare_network(Declaration& d) {
 
 void CapsuleStage::begin(Context& context) {
   vocabulary().require_one();
-  if (context.training()) require_capsule_for_each_category();
+  if (context.training()) {
+    require_capsule_for_each_category();
+    if (context.trainings() == 0) warn_of_categories_without_images(context);
+  }
   RoutedStage::begin(context);
 }
 
@@ -75,6 +78,17 @@ void CapsuleStage::require_capsule_for_each_category() const {
                   "in evaluation; " +
                   set_classes + ", or train_mask = \"none\"",
               Fault::configuration);
+}
+
+void CapsuleStage::warn_of_categories_without_images(const Context& context) const {
+  if (train_mask_ == TrainMask::none) return;
+  const std::vector<std::string> missing = vocabulary().without_images();
+  if (missing.empty()) return;
+  context.warn("no image is served of " + counted(missing.size(), "category", "categories") +
+               " that the training list names (" + first_of(missing, 3) +
+               "), and train_mask trains only the capsules of the images' categories: theirs keep "
+               "their initial weights, although the embedding contains all of them in evaluation; "
+               "set train_mask = \"none\", or use a list without these categories");
 }
 
 void CapsuleStage::declare_sizes(Declaration& d) {

@@ -173,6 +173,15 @@ void Embedded::open(Context& context) {
                         std::to_string(row.index) + " " + std::to_string(row.category) + " " +
                         row.item + " " + row.path);
   }
+  constexpr std::size_t at_a_time = 1024;
+  const std::size_t row_bytes = static_cast<std::size_t>(dimensions_) * sizeof(float);
+  std::string bytes(at_a_time * row_bytes, '\0');
+  for (std::size_t first = 0; first < rows_.size(); first += at_a_time) {
+    const std::span some =
+        std::span(rows_).subspan(first, std::min(at_a_time, rows_.size() - first));
+    read_vectors(some, reinterpret_cast<float*>(bytes.data()));
+    digest_ = stream_of(std::to_string(digest_) + " " + bytes.substr(0, some.size() * row_bytes));
+  }
   context.info(counted(rows_.size(), "embedding") + " in " + counted(files_.size(), "file"));
 }
 

@@ -48,7 +48,7 @@ class Embedded final : public Source, public Listing {
   std::int64_t size_ = 1024;
   std::vector<File> files_;
   std::vector<Row> rows_;
-  std::uint64_t digest_ = 0;  // of those
+  std::uint64_t digest_ = 0;  // of those, and of their vectors
   std::int64_t dimensions_ = 0;
   std::size_t next_ = 0;
 };

@@ -229,6 +229,14 @@ TEST(ModuleStage, RenamesAndSkips) {
   nothing.harness.set("weights", file.string()).set("skip", Value{std::vector<std::string>{"*"}});
   EXPECT_REFUSED(nothing.harness.open(), Fault::configuration,
                  "'skip' excludes all of its weights");
+  Trial untrained;
+  untrained.harness.set("weights", file.string())
+      .set("rename", Value{std::vector<std::string>{"backbone.="}})
+      .set("skip", Value{std::vector<std::string>{"fc2.*"}})
+      .set("freeze", Value{std::vector<std::string>{"fc2.weight", "conv.*"}});
+  EXPECT_REFUSED(
+      untrained.harness.open(), Fault::configuration,
+      "in stage 'model', 'skip' leaves fc2.weight at initial values, and 'freeze' keeps");
   Trial without_file;
   without_file.harness.set("skip", Value{std::vector<std::string>{"fc2.*"}});
   EXPECT_REFUSED(without_file.harness.open(), Fault::configuration, "no 'weights'");

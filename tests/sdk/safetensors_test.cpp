@@ -313,6 +313,22 @@ TEST_F(ReadWeights, OfARunTheNewestIsTaken) {
   EXPECT_EQ(taken(folder_.path() / "run"), 'a' + 10);
 }
 
+TEST_F(ReadWeights, OfARunThatLacksItsLastCheckpointNothingIsTaken) {
+  Safetensors content = checkpoint('a');
+  content.metadata["seam.run.epochs_done"] = "1";
+  write("run/checkpoints/epoch-1.safetensors", content);
+  folder_.write("run/summary.json", R"({"complete":false,"epochs_done":2})");
+  EXPECT_EQ(taken(folder_.path() / "run"), 'a');
+  folder_.write("run/summary.json", R"({"complete":true,"epochs_done":2})");
+  EXPECT_THAT(complaint(folder_.path() / "run"),
+              HasSubstr("run' has completed 2 epochs, but its newest checkpoint is "
+                        "'epoch-1.safetensors': the last one is missing"));
+  write("run/checkpoints/epoch-2.safetensors", content);
+  EXPECT_THAT(complaint(folder_.path() / "run"),
+              AllOf(HasSubstr("'epoch-2.safetensors' of run"),
+                    HasSubstr("was written after epoch 1: it was renamed or copied")));
+}
+
 TEST_F(ReadWeights, OfARunInItsFirstEpochNothingIsTaken) {
   Safetensors content = checkpoint('a');
   content.metadata["seam.run.trainings"] = "0";

@@ -86,6 +86,7 @@ for place, seed in (("a", 1), ("b", 2)):
     judge.run("train.toml", f"{place}/base", "--set", f"pipeline.seed={seed}", "--set", "schedule.epochs=1")
     judge.succeed("run", "--from", f"{place}/base", "--set", "schedule.epochs=2", "--set", "pipeline.seed=9",
                   "--run-dir", f"from_{place}")
+    judge.succeed("eval", f"from_{place}", "--run-dir", f"of_from_{place}")
     shutil.copy(folder / place / "base/checkpoints/epoch-1.safetensors", folder / "w.safetensors")
     judge.run("train.toml", f"imported_{place}", "--set", "stage.model.weights=w.safetensors", "--set", f"pipeline.seed={seed}")
     judge.succeed("eval", f"imported_{place}", "--run-dir", f"of_imported_{place}")
@@ -103,7 +104,7 @@ judge.succeed(*again_b)
 (folder / "w.safetensors").unlink()
 judge.succeed(*again_b)
 judge.succeed("run", "--resume", "imported_b")
-for name in ("from", "imported", "of_imported"):
+for name in ("from", "of_from", "imported", "of_imported"):
     compared = json.loads(judge.succeed("compare", f"{name}_a", f"{name}_b", "--json").stdout)
     judge.check(f"runs {name} different checkpoints of one name", [len(one["groups"]) for one in compared["rankings"]], [2])
 judge.check("the content is a parameter", {key for group in json.loads(
@@ -120,10 +121,17 @@ judge.succeed("eval", "seed1", "--run-dir", "coloured", "--set", "stage.decode.c
 compared = json.loads(judge.call("compare", "again", "coloured", "--json").stdout)
 judge.check("evaluations of one network with different changes are ranked separately",
             [len(ranking["groups"]) for ranking in compared["rankings"]], [1, 1])
+shutil.copytree(folder / "seed1", folder / "narrow")  # as if it had been resumed with --precision bfloat16
+summary = folder / "narrow/summary.json"
+summary.write_text(json.dumps(json.loads(summary.read_text()) | {"precision": "bfloat16"}))
+judge.succeed("eval", "narrow", "--run-dir", "of_narrow")
+compared = json.loads(judge.call("compare", "again", "of_narrow", "--json").stdout)
+judge.check("evaluations of trainings in different precisions",
+            len(compared["rankings"][0]["groups"]), 2)
 judge.run("train.toml", "longer", "--set", "schedule.epochs=3", "--set", "pipeline.seed=1")
 judge.succeed("eval", "longer", "--run-dir", "of_longer")
 compared = json.loads(judge.call("compare", "again", "of_longer", "--json").stdout)
-judge.check("evaluations of different trainings", [group["parameters"] for group in compared["rankings"][0]["groups"]].__len__(), 2)
+judge.check("evaluations of different trainings", len(compared["rankings"][0]["groups"]), 2)
 
 # Trainings on different data under one name remain different next to an evaluation of one of them.
 pictures = sorted((folder / "wardrobe/img").rglob("*.*"))

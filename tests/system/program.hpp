@@ -57,8 +57,8 @@ class Program {
   void wait_for_error_text(const std::string& text);
   /// Closes this side of its standard output: further output has no reader.
   void close_output();
-  /// Sends the signal so late that it is a request of its own, and reads the standard error until
-  /// it contains the text.
+  /// Sends the signal so late that it counts as a separate request, and reads the standard error
+  /// until it contains the text.
   void request_until_error_text(int number, const std::string& text);
   /// Sends the signal repeatedly until the process ends.
   Finished signal_until_end(int number);

@@ -78,8 +78,8 @@ void import_weights(torch::nn::Module& module, const WeightSettings& settings,
                     const std::string& stage, const std::vector<std::string>& without_place);
 
 /// Disables the gradients of parameters that match `freeze`. Throws seam::Error for a pattern
-/// without a match.
-void freeze_parameters(torch::nn::Module& module, const std::vector<std::string>& freeze,
+/// without a match, and if `skip` leaves one of them at its initial value.
+void freeze_parameters(torch::nn::Module& module, const WeightSettings& settings,
                        const std::string& stage);
 
 /// The factor of `rates` on the learning rate of each parameter: that of the last pattern that

@@ -11,11 +11,17 @@ namespace seam::host::recorded_inputs_test {
 
 class Network final : public Sink {
  public:
-  void declare(Declaration& d) override { d.parameter("weights", weights_, "").initial(); }
+  void declare(Declaration& d) override {
+    d.parameter("weights", weights_, "").initial();
+    d.parameter("squash", squash_, "");
+    d.parameter("freeze", freeze_, "");
+  }
   void process(const Packet& /*packet*/, Context& /*context*/) override {}
 
  private:
   std::filesystem::path weights_;
+  std::string squash_;
+  std::vector<std::string> freeze_;
 };
 
 TEST(RecordedInputs, WeightsOfARunBelongToItsNetwork) {
@@ -39,6 +45,16 @@ TEST(RecordedInputs, WeightsOfARunBelongToItsNetwork) {
                             (folder.path() / "run").string() + "', from which stage 'model'")));
   now.data["stage.model.file"] = "2";
   EXPECT_THAT(check_imported_files(pipeline, now), IsEmpty()) << "only the data differs";
+  folder.write("run/resolved.toml",
+               headed_text(training,
+                           "[stage.model]\nsquash = \"a\"\nfreeze = [\"x\"]\non_error = \"fail\"\n"
+                           "[stage.other]\nsize = 1\n"));
+  pipeline.spec.resolved =
+      "[stage.model]\nsquash = \"b\"\nfreeze = []\non_error = \"skip\"\nweights = \"run\"\nnew = "
+      "1\n"
+      "[stage.other]\nsize = 2\n";
+  EXPECT_THAT(check_imported_files(pipeline, now),
+              ElementsAre(HasSubstr("but has stage.model.squash = \"b\" (was \"a\"); the")));
   stage.values["weights"] = folder.write("weights.safetensors", "").string();
   EXPECT_THAT(check_imported_files(pipeline, now), IsEmpty()) << "another program's";
 }

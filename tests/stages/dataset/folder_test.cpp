@@ -134,6 +134,8 @@ TEST_F(FolderStage, NumbersCategoriesAsTold) {
   EXPECT_THAT(rows(*harness), ElementsAre(Row{"a/a.jpg", "a", 2, 0}, Row{"c/a.jpg", "c", 0, 1}));
   EXPECT_THAT(error_of([&] { make()->set("categories", "a").open(); }),
               AllOf(HasSubstr("folder 'c'"), HasSubstr("is not in 'categories'")));
+  EXPECT_REFUSED(make()->set("categories", std::vector<std::string>{"c", "a", "c"}).open(),
+                 Fault::configuration, "'categories' names 'c' twice");
 }
 
 TEST_F(FolderStage, SaysWhatItLeavesOut) {

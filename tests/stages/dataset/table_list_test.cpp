@@ -117,6 +117,17 @@ TEST(TableList, HandsOnBoxesOrSaysThatThereAreSome) {
   EXPECT_THAT(error_of("path,label,x_1,x_2,y_1,y_2\na.jpg,7,,,,\n", options),
               HasSubstr("'x_1' is empty"));
   EXPECT_THAT(error_of("path,label\na.jpg,7\n", options), HasSubstr("no column 'x_1' with boxes"));
+  options.split = "query";
+  EXPECT_EQ(parse_table("path,label,split,x_1,x_2,y_1,y_2\n"
+                        "a.jpg,7,train,,,,\n"
+                        "b.jpg,7,query,1,20,2.5,30\n",
+                        "t.csv", options)
+                .rows.size(),
+            1U)
+      << "only the rows of the split need one";
+  EXPECT_THAT(error_of("path,label,split,x_1,x_2,y_1,y_2\na.jpg,7,query,,,,\n", options),
+              HasSubstr("'x_1' is empty"));
+  options.split.clear();
   options.boxes = TableBoxes::ignore;
   EXPECT_THAT(error_of(table, options), HasSubstr("listed a second time; first on line 2"));
 }

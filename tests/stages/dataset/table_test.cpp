@@ -98,7 +98,7 @@ TEST_F(TableStage, NamesTheCategoriesThatTheTableNames) {
     testing::Harness harness("items", std::make_unique<Table>());
     harness.set("table", (folder_.path() / "flat.csv").string()).open();
     auto& names = interface_of<CategoryNames>(harness);
-    EXPECT_EQ(dynamic_cast<OwnNumbers&>(names).has_own_numbers(), first == "7") << first;
+    EXPECT_EQ(dynamic_cast<ListedCategories&>(names).has_own_numbers(), first == "7") << first;
     return names.category_names();
   };
   EXPECT_THAT(names("hats", "boots"), ElementsAre("boots", "hats"));

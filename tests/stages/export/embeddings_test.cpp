@@ -94,6 +94,13 @@ TEST_F(EmbeddingsTest, NumbersBeyondHalvesAreRefused) {
   EXPECT_FALSE(fs::exists(folder_.path() / "vectors.npy"));
 }
 
+TEST_F(EmbeddingsTest, NumbersThatHalvesLoseAreRefused) {
+  harness_.set("precision", "float16");
+  EXPECT_THAT(
+      message(harness_, batch(torch::tensor({{0.F, 0.F}, {6e-5F, -1e-9F}}), {"a", "b.jpg"})),
+      HasSubstr("all elements of the embedding of list.txt:1 (b.jpg) are below 6.1e-5"));
+}
+
 TEST_F(EmbeddingsTest, AFlowThatRunsAgainReplacesTheFilesUnlessItFails) {
   harness_.push(batch(torch::ones({2, 2}), {"a", "b"})).finish();
   harness_.epoch(1).push(batch(torch::zeros({1, 4}), {"c"})).finish();

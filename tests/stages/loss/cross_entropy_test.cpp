@@ -259,8 +259,8 @@ TEST(CrossEntropyStage, RefusesToTrainAnOutputToBeItemsAndCategories) {
   open_both("class_lengths", 1.0);
   open_both("logits", 0.0);
   EXPECT_REFUSED(open_both("logits", 0.1), Fault::configuration,
-                 "stage 'items' trains the classes of `logits` to be items, but stage 'types' "
-                 "trains them to be categories");
+                 "stage 'items' compares the classes of `logits` with items, but stage 'types' "
+                 "compares them with categories");
 }
 
 TEST(CrossEntropyStage, NamesThePictureWhoseLabelIsNoClass) {

@@ -110,8 +110,8 @@ TEST(MarginStage, RefusesToTrainLengthsThatAnotherLossTrainsToBeItems) {
   seam::testing::Harness margin("margin", std::make_unique<Margin>());
   margin.upstream({&model.runner()});
   EXPECT_REFUSED(margin.open(), Fault::configuration,
-                 "stage 'classes' trains the classes of `class_lengths` to be items, but stage "
-                 "'margin' trains them to be categories");
+                 "stage 'classes' compares the classes of `class_lengths` with items, but stage "
+                 "'margin' compares them with categories");
 }
 
 }  // namespace seam::stages::margin_test

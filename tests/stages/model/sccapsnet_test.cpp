@@ -352,6 +352,24 @@ TEST(SccapsnetStage, ACapsuleThatNoCategoryTrainsIsRefusedUnlessAllAreTrained) {
   EXPECT_EQ(trained_with({}, "anchor_category"), "trained") << "it has no names";
 }
 
+TEST(SccapsnetStage, ACategoryWithoutTrainingImagesIsToldUnlessAllAreTrained) {
+  const std::vector<std::string> five{"a", "b", "c", "d", "e"};
+  const auto log_of = [&](const char* mask, std::int64_t served) {
+    Harness data("items", std::make_unique<NamedCategories>(five, served));
+    Tiny harness;
+    harness.set("train_mask", mask).training(true).upstream({&data.runner()}).open();
+    data.open();
+    harness.push(training_batch());
+    return harness.log();
+  };
+  const auto told =
+      Contains(::testing::Field(&seam::testing::LogLine::text,
+                                HasSubstr("of 2 categories that the training list names (d, e)")));
+  EXPECT_THAT(log_of("anchor_category", 3), told);
+  EXPECT_THAT(log_of("none", 3), Not(told));
+  EXPECT_THAT(log_of("anchor_category", 5), Not(told));
+}
+
 TEST(SccapsnetStage, InEvaluationTheDataMayHaveOtherCategories) {
   EXPECT_EQ(began_with({{"a"}}), "began");
   EXPECT_EQ(began_with({{"a", "b", "c", "d", "e", "f"}}), "began");

@@ -142,9 +142,9 @@ TEST_F(EmbeddedTest, ServesTheFilesOfOneRunInTheirOrder) {
   EXPECT_EQ(batches[0].get(field::embedding)[1][0].item<float>(), 1);
 }
 
-TEST_F(EmbeddedTest, ItsListingIsThatOfTheRows) {
-  const auto digest = [this](const std::string& rows, int size = 1024) {
-    write(folder_, "embeddings", {9, 9, 1, 1}, rows);
+TEST_F(EmbeddedTest, ItsListingIsThatOfTheRowsAndVectors) {
+  const auto digest = [this](const std::string& rows, int size = 1024, float first = 9) {
+    write(folder_, "embeddings", {first, 9, 1, 1}, rows);
     Harness harness("embedded", std::make_unique<Embedded>());
     harness.set("folder", folder_.path().string()).set("size", size).open();
     void* found = harness.runner().interface(type_name<Listing>());
@@ -153,6 +153,8 @@ TEST_F(EmbeddedTest, ItsListingIsThatOfTheRows) {
   const std::uint64_t before = digest("0,b.jpg,,hat,,list.txt,\n1,a.jpg,,coat,,list.txt,\n");
   EXPECT_EQ(digest("0,b.jpg,,hat,,list.txt,\n1,a.jpg,,coat,,list.txt,\n", 1), before);
   EXPECT_NE(digest("0,b.jpg,,hat,,list.txt,\n1,a.jpg,,hat,,list.txt,\n"), before);
+  EXPECT_NE(digest("0,b.jpg,,hat,,list.txt,\n1,a.jpg,,coat,,list.txt,\n", 1024, 8), before)
+      << "of another network";
 }
 
 TEST_F(EmbeddedTest, RefusesLinesInAnotherOrderThanTheVectors) {
