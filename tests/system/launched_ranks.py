@@ -38,7 +38,7 @@ eval "exec $SEAM $*"
                                 env=self.variables | variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     @staticmethod
-    def end(program, limit=None):
+    def end(program, limit=120):
         """The exit code, and what the ranks wrote to standard error."""
         try:
             _, errors = program.communicate(timeout=limit)
@@ -53,8 +53,9 @@ eval "exec $SEAM $*"
 
     def wait_for(self, what, pattern, program, text=""):
         """Waits until there is a file that contains the text."""
+        until = time.monotonic() + 60
         while not any(text in path.read_text() if text else path for path in self.folder.glob(pattern)):
-            if program.poll() is not None:
+            if program.poll() is not None or time.monotonic() > until:
                 sys.exit(f"{what}: there is no {pattern}\n{self.end(program)}")
             time.sleep(0.002)
 

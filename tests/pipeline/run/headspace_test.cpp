@@ -52,7 +52,7 @@ class HeadspaceTest : public FlowTest {
   std::atomic<std::int64_t> slow_calls_ = 0;
   std::multiset<std::int64_t> arrived_;
   FlowEngine engine_{2};
-  HeadspaceFlows flows_{engine_, 1s};
+  HeadspaceFlows flows_{engine_, 300ms};
 };
 
 TEST_F(HeadspaceTest, RepeatsTheFirstBatchForTheStepAlone) {
