@@ -84,8 +84,8 @@ class CategoryNumbering {
     return static_cast<std::int64_t>(most);
   }
 
-  /// The categories with names that no image has that the data sets before the stage serve in the
-  /// flow under way; none if one of these data sets does not tell.
+  /// The names of categories that are in a list, but in no image that the data sets before the
+  /// stage serve in the flow under way; none if one of these data sets does not tell.
   [[nodiscard]] std::vector<std::string> without_images() const {
     std::set<std::int64_t> served;
     std::vector<std::string> names;

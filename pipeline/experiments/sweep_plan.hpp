@@ -45,6 +45,9 @@ std::vector<PlannedRun> plan_runs(const std::vector<Axis>& axes,
 std::vector<PlannedRun> draw_runs(const std::vector<Axis>& axes, const RandomSearch& random,
                                   const std::function<Roles(const PlannedRun&)>& roles_with);
 
+/// The variable of SweepPlan::plugin_search_path.
+inline constexpr const char* plugin_variable = "SEAM_PLUGIN_PATH";
+
 struct SweepPlan {
   std::string name;               ///< the pipeline's
   std::string file;               ///< the pipeline file, absolute
@@ -57,7 +60,7 @@ struct SweepPlan {
   int jobs = 1;                           ///< runs in parallel
   int threads = 1;                        ///< of all of them together
   std::vector<std::string> plugin_paths;  ///< absolute
-  std::string plugin_search_path;         ///< SEAM_PLUGIN_PATH
+  std::string plugin_search_path;         ///< plugin_variable
   std::string fingerprint;                ///< of a shard: of all runs of the sweep, for comparison
   std::vector<PlannedRun> runs;
 

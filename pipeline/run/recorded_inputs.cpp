@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <utility>
 
 #include "pipeline/config/initial_weights.hpp"
@@ -10,7 +9,6 @@
 #include "pipeline/run/files.hpp"
 #include "pipeline/run/from_run.hpp"
 #include "pipeline/run/services.hpp"
-#include "pipeline/text/json.hpp"
 #include "pipeline/text/lists.hpp"
 #include "pipeline/text/nearest.hpp"
 #include "sdk/src/weights_metadata.hpp"
@@ -43,17 +41,6 @@ std::vector<Difference> differences_of_network(const CheckedPipeline& pipeline,
 }
 
 }  // namespace
-
-EndedRun ended_run(const std::filesystem::path& summary) {
-  std::ifstream file(summary);
-  const Json json = try_parse_json(file);
-  EndedRun run;
-  if (!json.is_object()) return run;
-  run.complete = json.value("complete", Json()) == true;
-  const Json epochs = json.value("epochs_done", Json());
-  if (epochs.is_number_integer()) run.epochs_done = epochs.get<std::int64_t>();
-  return run;
-}
 
 std::string plugin_lines(const std::vector<PluginUsed>& plugins) {
   std::string lines;
@@ -98,8 +85,7 @@ std::vector<std::string> check_imported_files(const CheckedPipeline& pipeline, c
     if (!differences.empty()) {
       warnings.push_back(
           fmt::format("stage '{}' imports weights from run '{}', but has {}; the network may "
-                      "differ from the one "
-                      "that was trained",
+                      "differ from the one that was trained",
                       stage.name, run.string(), to_text(differences)));
     }
     std::vector<std::string> changed = changed_data(read_launch(run).data, now.data);

@@ -3,7 +3,6 @@
 /// resumed.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -15,14 +14,6 @@
 #include "pipeline/run/run_parts.hpp"
 
 namespace seam::host {
-
-/// How the last process of a run left it.
-struct EndedRun {
-  bool complete = false;
-  std::int64_t epochs_done = 0;
-};
-/// Reads a summary.json; not complete, with 0 epochs, if there is none.
-[[nodiscard]] EndedRun ended_run(const std::filesystem::path& summary);
 
 /// Lines "hash path", to compare.
 [[nodiscard]] std::string plugin_lines(const std::vector<PluginUsed>& plugins);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <exception>
 #include <memory>
 #include <new>
@@ -18,6 +17,7 @@
 #include "pipeline/run/data_files.hpp"
 #include "pipeline/run/ending.hpp"
 #include "pipeline/run/flow_steps.hpp"
+#include "pipeline/run/found_checkpoints.hpp"
 #include "pipeline/run/from_run.hpp"
 #include "pipeline/run/memory_limit.hpp"
 #include "pipeline/run/parts.hpp"
@@ -32,6 +32,7 @@
 #include "pipeline/text/refuse.hpp"
 #include "pipeline/text/utf8.hpp"
 #include "sdk/src/out_of_memory.hpp"
+#include "sdk/src/weights_metadata.hpp"
 
 namespace seam::host {
 namespace {
@@ -55,9 +56,6 @@ class Run final {
   [[nodiscard]] Launch new_launch(const std::optional<Beginning>& begins_with) const;
   void note_start(const std::optional<Beginning>& begins_with);
   void restore();
-  /// None if the run has no checkpoint yet. Renames damaged files, and refuses a run whose
-  /// checkpoints are missing.
-  [[nodiscard]] CheckpointFolder::Newest newest_checkpoint(const Launch& recorded) const;
   /// For a run that starts from another run: the checkpoint and the position in the schedule.
   [[nodiscard]] Beginning beginning();
   void open_stages();
@@ -112,9 +110,8 @@ RunSummary Run::execute() {
       if (!ended_run(directory_->summary()).complete) {
         if (!begin_.numerics.empty() && begin_.numerics != identity_.numerics) {
           refuse(
-              "the summary.json of '{}', which is complete, is missing; to write it, resume the "
-              "run "
-              "with the device and precision of its last checkpoint, {}",
+              "'{}' is complete, but has no summary.json; to write it, resume the run with the "
+              "device and precision of its last checkpoint, {}",
               directory_->path().string(), begin_.numerics);
         }
         summary_.listings = begin_.listings;
@@ -303,7 +300,8 @@ void Run::restore() {
                     "seam doctor --crash {}",
                     crash, directory_->log().string()));
   }
-  CheckpointFolder::Newest newest = newest_checkpoint(recorded);
+  CheckpointFolder::Newest newest =
+      newest_checkpoint(*directory_, recorded, spec_, options_, *services_);
   if (!newest.checkpoint) {
     // It begins with the initial weights once more.
     recorded_data_.add_files(recorded.initial);
@@ -329,36 +327,6 @@ void Run::restore() {
       within ? place_text(spec_.schedule, position, begin_.flow)
              : fmt::format("after epoch {} of {}", position.epochs_done, spec_.schedule.epochs),
       newest.file.filename().string()));
-}
-
-CheckpointFolder::Newest Run::newest_checkpoint(const Launch& recorded) const {
-  CheckpointFolder::Newest newest = CheckpointFolder(directory_->checkpoints()).newest();
-  // Before it, no rank renames files: the others may still read them.
-  if (options_.ranks != nullptr) {
-    agree_on({{"the newest checkpoint", newest.file.filename().string()},
-              {"SHA-256 of the newest checkpoint", sha256_of_file(newest.file)}},
-             *options_.ranks);
-  }
-  for (const CheckpointFolder::DamagedFile& damaged : newest.damaged) {
-    const auto aside = CheckpointFolder::set_aside(damaged.file);
-    services_->warn(fmt::format("{}; it was renamed to '{}', and the previous checkpoint is used",
-                                damaged.how, aside.filename().string()));
-  }
-  if (newest.checkpoint) return newest;
-  if (!recorded.from.run.empty() && recorded.evaluates.run.empty()) {
-    refuse(
-        "'{}' was started from {}, but no longer has a checkpoint; start another run with --from",
-        directory_->path().string(), to_text(recorded.from));
-  }
-  // The results of a run that was killed before its first checkpoint was due are repeated.
-  const EndedRun ended = ended_run(directory_->summary());
-  const std::int64_t epochs = std::max(ended.epochs_done, epochs_timed(directory_->timing()));
-  if (!options_.shard && (ended.complete || epochs >= spec_.schedule.checkpoint_every.epochs)) {
-    refuse("'{}' has results of {}, but no checkpoint: restore its checkpoints, or start a new run",
-           directory_->path().string(), counted(static_cast<std::uint64_t>(epochs), "epoch"));
-  }
-  services_->note("the run has no checkpoint yet; starting from the beginning");
-  return newest;
 }
 
 void Run::open_stages() {
@@ -427,18 +395,9 @@ void Run::go_through_schedule() {
   recorder.opened(services_->metrics(), stages_.opened());
   restore_scores();
   SchedulePosition& position = summary_.position;
-  const std::optional<BestKept> before = position.best_kept;
-  position.best_kept = best_kept(spec_.schedule.keep, before, directory_->checkpoints(),
+  warn_of_missing_best(spec_.schedule.keep, position, *directory_, *services_);
+  position.best_kept = best_kept(spec_.schedule.keep, position.best_kept, directory_->checkpoints(),
                                  directory_->metrics(), begin_.metrics_size);
-  if (before && before->metric == spec_.schedule.keep.best) {
-    const std::string file = to_text(CheckpointName{before->epochs});
-    if (!std::filesystem::exists(directory_->checkpoints() / file)) {
-      services_->warn(fmt::format(
-          "the best checkpoint so far, '{}', is missing; the best of the remaining ones and of the "
-          "next epochs is kept",
-          file));
-    }
-  }
   services_->metrics().restore_epoch(begin_.epoch_means);
   FlowSteps steps({pipeline_, options_, display_, flows_, *directory_, *services_, stages_,
                    recorder, scores_, summary_, trace_.get()},

@@ -39,12 +39,10 @@ void refuse_gaps(const fs::path& run, const host::CheckpointName& name, const Fi
                         ": it was renamed or copied; remove it from the folder, or pass the file "
                         "to use");
   }
-  std::ifstream stream(run / "summary.json");
-  const auto summary = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
-  if (!summary.is_object() || summary.value("complete", nlohmann::json()) != true) return;
-  const auto done = summary.value("epochs_done", nlohmann::json());
-  if (!done.is_number_integer() || done.get<std::int64_t>() <= name.epochs) return;
-  throw configuration("run '" + run.string() + "' has completed " + done.dump() +
+  const host::EndedRun ended = host::ended_run(run / "summary.json");
+  if (!ended.complete || ended.epochs_done <= name.epochs) return;
+  throw configuration("run '" + run.string() + "' has completed " +
+                      std::to_string(ended.epochs_done) +
                       " epochs, but its newest checkpoint is '" + file +
                       "': the last one is missing; restore it, or pass the file to use, such as '" +
                       newest.path.string() + "'");
@@ -144,6 +142,17 @@ host::WeightsFile host::weights_file(const fs::path& file_or_run) {
   WeightsFile weights{std::move(file.path), std::move(file.content.metadata), {}};
   weights.chooser = file.newest.empty() ? weights.metadata : std::move(file.newest);
   return weights;
+}
+
+host::EndedRun host::ended_run(const fs::path& summary) {
+  std::ifstream stream(summary);
+  const auto json = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  EndedRun run;
+  if (!json.is_object()) return run;
+  run.complete = json.value("complete", nlohmann::json()) == true;
+  const auto epochs = json.value("epochs_done", nlohmann::json());
+  if (epochs.is_number_integer()) run.epochs_done = epochs.get<std::int64_t>();
+  return run;
 }
 
 }  // namespace seam

@@ -1,7 +1,8 @@
-/// Metadata of the file that weights are loaded from. For the program only; plugins read weights
-/// with read_weights() of <seam/safetensors.hpp>.
+/// The file that weights are loaded from, and how its run ended. For the program only; plugins read
+/// weights with read_weights() of <seam/safetensors.hpp>.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -20,5 +21,13 @@ struct WeightsFile {
 };
 /// Throws like read_weights() if there is no such file.
 [[nodiscard]] SEAM_EXPORT WeightsFile weights_file(const std::filesystem::path& file_or_run);
+
+/// How the last process of a run left it.
+struct EndedRun {
+  bool complete = false;
+  std::int64_t epochs_done = 0;
+};
+/// Reads a summary.json; not complete, with 0 epochs, if there is none.
+[[nodiscard]] SEAM_EXPORT EndedRun ended_run(const std::filesystem::path& summary);
 
 }  // namespace seam::host

@@ -31,8 +31,8 @@ std::int64_t first_infinite_row(const Tensor& vectors) {
   return first_true(vectors.isfinite().all(1).logical_not());
 }
 
-/// The first row that is not zero, but that float16 would store with less than its usual digits or
-/// as zero; or -1.
+/// The first row other than zero that float16 would store with fewer digits than usual or as zero;
+/// or -1.
 std::int64_t first_tiny_row(const Tensor& vectors) {
   constexpr double smallest_normal = 0x1p-14;
   const Tensor largest = vectors.abs().amax(1);

@@ -84,9 +84,9 @@ void CapsuleStage::warn_of_categories_without_images(const Context& context) con
   if (train_mask_ == TrainMask::none) return;
   const std::vector<std::string> missing = vocabulary().without_images();
   if (missing.empty()) return;
-  context.warn("no image is served of " + counted(missing.size(), "category", "categories") +
-               " that the training list names (" + first_of(missing, 3) +
-               "), and train_mask trains only the capsules of the images' categories: theirs keep "
+  context.warn(counted(missing.size(), "category", "categories") +
+               " of the training list without images (" + first_of(missing, 3) +
+               "): train_mask trains only the capsules of the images' categories, and theirs keep "
                "their initial weights, although the embedding contains all of them in evaluation; "
                "set train_mask = \"none\", or use a list without these categories");
 }

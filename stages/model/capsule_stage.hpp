@@ -46,7 +46,7 @@ class CapsuleStage : public RoutedStage<ClassifierStage<nn::CapsuleNetwork>>,
   /// Throws seam::Error (configuration) if a category has no capsule, or a capsule no category that
   /// trains it although all capsules are compared in evaluation.
   void require_capsule_for_each_category() const;
-  /// Of categories that the list names, but none of the served images has.
+  /// Of categories that are in the training list, but in no served image.
   void warn_of_categories_without_images(const Context& context) const;
 
   [[nodiscard]] nn::CapsuleNetwork make() const final;

@@ -180,7 +180,8 @@ void Embedded::open(Context& context) {
     const std::span some =
         std::span(rows_).subspan(first, std::min(at_a_time, rows_.size() - first));
     read_vectors(some, reinterpret_cast<float*>(bytes.data()));
-    digest_ = stream_of(std::to_string(digest_) + " " + bytes.substr(0, some.size() * row_bytes));
+    const std::string_view read = std::string_view(bytes).substr(0, some.size() * row_bytes);
+    digest_ = stream_of(std::to_string(digest_) + " " + std::to_string(stream_of(read)));
   }
   context.info(counted(rows_.size(), "embedding") + " in " + counted(files_.size(), "file"));
 }

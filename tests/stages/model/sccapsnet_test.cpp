@@ -362,9 +362,9 @@ TEST(SccapsnetStage, ACategoryWithoutTrainingImagesIsToldUnlessAllAreTrained) {
     harness.push(training_batch());
     return harness.log();
   };
-  const auto told =
-      Contains(::testing::Field(&seam::testing::LogLine::text,
-                                HasSubstr("of 2 categories that the training list names (d, e)")));
+  const auto told = Contains(
+      ::testing::Field(&seam::testing::LogLine::text,
+                       HasSubstr("2 categories of the training list without images (d, e)")));
   EXPECT_THAT(log_of("anchor_category", 3), told);
   EXPECT_THAT(log_of("none", 3), Not(told));
   EXPECT_THAT(log_of("anchor_category", 5), Not(told));
